@@ -282,8 +282,8 @@ class Snapshot:
         self.running_in[self.setting.tier_rank[spec.tier]] += 1
         self._know(evolve(job, spec=spec))
 
-    def checkpointed(self, job_id: JobId, at_ms: int) -> None:
-        """A running job has saved itself completely."""
+    def checkpointed(self, job_id: JobId, at_ms: int | None) -> None:
+        """A running job has saved itself completely, or its newest checkpoint turned out not to be good."""
         self.version += 1
         job = self.running[job_id] = evolve(self.running[job_id], checkpointed_ms=at_ms)
         self.preemptibles.know(job, self.demands[job_id], is_preemptible=self.setting.is_preemptible(job.spec))

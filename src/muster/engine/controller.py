@@ -14,7 +14,7 @@ from muster.engine.timers import Timers
 from muster.model.array import JobRecord
 from muster.model.audit import AuditEntry
 from muster.model.errors import InvariantViolated
-from muster.model.events import CheckpointSaved, Event
+from muster.model.events import CheckpointSaved, Event, ShardsSaved
 from muster.model.ids import JobId
 from muster.model.instructions import Command, WakeAt
 from muster.model.job import Job
@@ -101,7 +101,7 @@ class Controller:
         """The event, not earlier than the last one: other clocks may be behind, but times in the log never go back."""
         if event.at_ms >= self.state.now_ms:
             return event
-        if isinstance(event, CheckpointSaved) and event.saved_ms is None:
+        if isinstance(event, CheckpointSaved | ShardsSaved) and event.saved_ms is None:
             return evolve(event, at_ms=self.state.now_ms, saved_ms=event.at_ms)
         return evolve(event, at_ms=self.state.now_ms)
 

@@ -23,3 +23,10 @@ class Checkpoint(Record, frozen=True, kw_only=True, omit_defaults=True):
     """True once it is whole in durable storage as well."""
     problem: str = ""
     """Why it cannot be restored, if a rank has tried in vain."""
+    is_removed: bool = False
+    """True once a user has removed it. It is remembered for a while, so that a late report does not bring it back."""
+
+    @property
+    def is_good(self) -> bool:
+        """True when a job can resume from it, as far as is known."""
+        return self.is_complete and not self.problem and not self.is_removed

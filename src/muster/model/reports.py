@@ -71,6 +71,8 @@ class ShardsSaved(Record, frozen=True, kw_only=True):
     bytes: int = 0
     cost_ms: int = 0
     """How long training stood still for it."""
+    saved_ms: int | None = None
+    """When these parts were written, if the report came late."""
 
 
 class CheckpointUploaded(Record, frozen=True, kw_only=True):

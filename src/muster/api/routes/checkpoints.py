@@ -17,7 +17,7 @@ from muster.api.routes.jobs import JobPath
 from muster.api.schemas.base import Page
 from muster.api.schemas.checkpoints import WhichStep
 from muster.backends.base import FoundCheckpoint
-from muster.core.lifecycle.checkpoints import is_only_good
+from muster.core.lifecycle.checkpoints import is_being_restored, is_only_good
 from muster.core.lifecycle.desired import run_id
 from muster.engine.engine import Engine
 from muster.model.errors import Conflict, NotFound
@@ -43,7 +43,8 @@ async def list_checkpoints(
     """
     record = single(await visible(caller, job))
     if not record.state.is_final:
-        return Page(items=[checkpoint_body(each, record) for each in record.checkpoints], next=None)
+        present = (each for each in record.checkpoints if not each.is_removed)
+        return Page(items=[checkpoint_body(each, record) for each in present], next=None)
     return Page(items=[stored_body(each, record) for each in await _stored(caller, record)], next=None)
 
 
@@ -79,6 +80,8 @@ async def remove_checkpoint(caller: MayChange, job: JobPath, step: StepPath) -> 
             return False
         if is_only_good(engine.job(record.id), step):
             raise Conflict(f"step {step} is the only good checkpoint of {job}, which goes on; cancel the job first")
+        if is_being_restored(engine.job(record.id), step):
+            raise Conflict(f"{job} is being started from step {step}; try again once it runs")
         return bool(engine.observe(CheckpointRemoved(at_ms=now_ms, job=record.id, step=step, by=caller.name)))
 
     await change(caller, "checkpoints.remove", record.id, forgotten, checkpoint=str(step))

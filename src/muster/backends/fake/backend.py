@@ -231,9 +231,9 @@ class FakeBackend:
         process.is_up = True
         self._say(process, self._start_report(process))
         if script.crash_rank == process.worker.rank:
-            self._plan(script.crash_ms, partial(self._exit, process, code=1))
+            self._plan(script.crash_ms, partial(self._finish, process, code=1))
         elif script.run_ms is not None:
-            self._plan(script.run_ms, partial(self._exit, process, code=script.exit_code, oom=script.oom))
+            self._plan(script.run_ms, partial(self._finish, process, code=script.exit_code, oom=script.oom))
         if script.save_every_ms is not None and process.worker.rank == 0:
             self._plan(script.save_every_ms, partial(self._save_regularly, process))
 
@@ -298,6 +298,10 @@ class FakeBackend:
             cost_ms = process.script.save_cost_ms
             saved = CheckpointSaved(at_ms=self.now_ms, job=process.job, attempt=process.attempt, cost_ms=cost_ms)
             self._say(process, saved)
+
+    def _finish(self, process: Process, *, code: int, oom: bool = False) -> None:
+        """A process ends by itself, as its script says."""
+        self._exit(process, code=code, oom=oom)
 
     def _exit(self, process: Process, *, code: int, oom: bool = False) -> None:
         if process.is_alive:

@@ -7,6 +7,24 @@ KILLED = 137
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ShardScript:
+    """How the processes of a gang save their parts of a checkpoint."""
+
+    step_ms: int = 60_000
+    """How long a step takes."""
+    skew_ms: int = 0
+    """How much later than one node the next one has written its parts."""
+    silent_node: int | None = None
+    """The processes on this node, counted from the first of the gang, never write their parts."""
+    upload_ms: int = 60_000
+    """From the last part to durable storage."""
+    upload_failures: int = 0
+    """How often the copy fails before it succeeds."""
+    gives_up_ms: int | None = None
+    """How long after it cannot be restored a gang exits with code 1; None means that it waits to be ended."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GangScript:
     """How the workers of one attempt behave."""
 
@@ -30,3 +48,5 @@ class GangScript:
     save_every_ms: int | None = None
     """Saves a checkpoint this often without being asked."""
     save_cost_ms: int = 0
+    shards: ShardScript | None = None
+    """Saves by steps, in parts; None for a program that saves everything in its own way."""

@@ -8,10 +8,10 @@ says how; otherwise it is reported as killed. Where no successor can be started,
 from collections.abc import Iterable, Iterator
 from functools import partial
 
-from muster.backends.fake.backend import FakeBackend
 from muster.backends.fake.process import FakeGang, Process
 from muster.backends.fake.script import KILLED
 from muster.backends.fake.supervision import Supervision
+from muster.backends.fake.training import TrainingBackend
 from muster.model.events import (
     GangsFound,
     NodeLost,
@@ -28,7 +28,7 @@ from muster.model.quarantine import FoundGang, SeenJob
 from muster.model.records import evolve
 
 
-class SupervisedBackend(FakeBackend):
+class SupervisedBackend(TrainingBackend):
     """Scripted gangs under supervisors that fail."""
 
     supervision: Supervision
@@ -86,6 +86,7 @@ class SupervisedBackend(FakeBackend):
     def change_home(self) -> None:
         """The nodes of another home replace these. These are fenced first, and the new ones know no job."""
         self._fence()
+        self.files.lose_hot()
         self._orphans = [each for each in self._processes() if each.is_alive]
         self._gangs.clear()
         self._lost_nodes.clear()

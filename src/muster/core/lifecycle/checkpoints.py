@@ -21,8 +21,7 @@ from muster.model.records import evolve
 
 def resume_from(job: Job) -> Checkpoint | None:
     """The newest complete checkpoint that nobody found damaged; None to begin from the start."""
-    whole = (each for each in reversed(job.checkpoints) if each.is_complete and not each.problem)
-    return next(whole, None)
+    return next((each for each in reversed(job.checkpoints) if each.is_good), None)
 
 
 def is_only_good(job: Job, step: int) -> bool:
@@ -31,10 +30,18 @@ def is_only_good(job: Job, step: int) -> bool:
     return newest is not None and newest.step == step and resume_from(without(job, step)) is None
 
 
+def is_being_restored(job: Job, step: int) -> bool:
+    """True while a gang is started from this checkpoint. Its workers are told one after another, and all the same."""
+    newest = resume_from(job)
+    return job.state is JobState.STARTING and newest is not None and newest.step == step
+
+
 def without(job: Job, step: int) -> Job:
     """The job after one of its checkpoints was removed."""
-    left = tuple(each for each in job.checkpoints if each.step != step)
-    return job if len(left) == len(job.checkpoints) else evolve(job, checkpoints=left)
+    known = _known(job, step)
+    if known is None or known.is_removed:
+        return job
+    return _less_safe(job, _with(job, evolve(known, is_removed=True)))
 
 
 def follow(job: Job, event: CheckpointEvent) -> Step:
@@ -69,10 +76,10 @@ def _is_safe(job: Job, saved_ms: int, cost_ms: int, at_ms: int) -> Job:
 
 def _shards_saved(job: Job, event: ShardsSaved) -> Job:
     """Count the parts of a checkpoint. With the last one it is complete."""
-    known = next((each for each in job.checkpoints if each.step == event.step), None)
+    known, saved_ms = _known(job, event.step), event.at_ms if event.saved_ms is None else event.saved_ms
     if known is None or known.attempt != event.attempt or known.world != event.world:
-        known = Checkpoint(step=event.step, attempt=event.attempt, world=event.world, saved_ms=event.at_ms)
-    if known.is_complete:
+        known = Checkpoint(step=event.step, attempt=event.attempt, world=event.world, saved_ms=saved_ms)
+    if known.is_complete or known.is_removed:
         return job
     ranks = tuple(sorted(dict.fromkeys((*known.ranks, *(rank for rank in event.ranks if rank < event.world)))))
     is_complete = len(ranks) == event.world
@@ -80,6 +87,7 @@ def _shards_saved(job: Job, event: ShardsSaved) -> Job:
         known,
         ranks=() if is_complete else ranks,
         is_complete=is_complete,
+        saved_ms=min(known.saved_ms, saved_ms),
         bytes=known.bytes + event.bytes,
         cost_ms=max(known.cost_ms, event.cost_ms),
     )
@@ -88,22 +96,43 @@ def _shards_saved(job: Job, event: ShardsSaved) -> Job:
 
 
 def _uploaded(job: Job, event: CheckpointUploaded) -> Job:
-    """Note that a checkpoint is durable, or why it is not yet."""
-    known = next((each for each in job.checkpoints if each.step == event.step), None)
-    if event.problem or known is None:
+    """Note that a checkpoint is durable, or why it is not yet.
+
+    The copy may come after its attempt, and then a newer attempt may have begun to save the same step anew.
+    """
+    known = _known(job, event.step)
+    is_it = known is not None and (event.attempt == known.attempt or (event.attempt > known.attempt and known.is_good))
+    if event.problem or known is None or not is_it:
         return job if job.upload_problem == event.problem else evolve(job, upload_problem=event.problem)
     return evolve(_with(job, evolve(known, is_durable=True)), upload_problem="")
 
 
 def _damaged(job: Job, event: CheckpointDamaged) -> Step:
-    """Give up the attempt: the next one resumes from the checkpoint before."""
-    known = next((each for each in job.checkpoints if each.step == event.step), None)
-    if known is None or known.problem:
-        return job, ()
-    after = _with(job, evolve(known, problem=f"rank {event.rank}: {event.problem}"))
-    if job.state not in (JobState.STARTING, JobState.RUNNING):
-        return after, ()
-    return abandon(after, event.at_ms, cause=Cause.DAMAGED_CHECKPOINT)
+    """Give up the attempt: the next one resumes from the checkpoint before.
+
+    The checkpoint may be unknown by now, because a user has removed it after the attempt was told to resume from it. A
+    process that cannot restore often exits before the report comes, so its error is not the job's own.
+    """
+    known, after = _known(job, event.step), job
+    if known is not None and not known.problem:
+        after = _less_safe(job, _with(job, evolve(known, problem=f"rank {event.rank}: {event.problem}")))
+    if job.state in (JobState.STARTING, JobState.RUNNING):
+        return abandon(after, event.at_ms, cause=Cause.DAMAGED_CHECKPOINT)
+    if job.cause is Cause.ERROR:
+        return evolve(after, cause=Cause.DAMAGED_CHECKPOINT), ()
+    return after, ()
+
+
+def _known(job: Job, step: int) -> Checkpoint | None:
+    return next((each for each in job.checkpoints if each.step == step), None)
+
+
+def _less_safe(before: Job, job: Job) -> Job:
+    """The job with only that work safe which its good checkpoints hold, after one of them turned out not to be good."""
+    if resume_from(before) == resume_from(job):
+        return job
+    safe_ms = max((each.saved_ms for each in job.checkpoints if each.is_good), default=None)
+    return evolve(job, checkpointed_ms=safe_ms)
 
 
 def _with(job: Job, checkpoint: Checkpoint) -> Job:
@@ -113,16 +142,18 @@ def _with(job: Job, checkpoint: Checkpoint) -> Job:
 
 
 def _kept(job: Job, checkpoints: list[Checkpoint]) -> tuple[Checkpoint, ...]:
-    """The newest good ones that the job keeps, and some of the others: being saved, broken off, or found damaged.
+    """The newest good ones that the job keeps, and some of the others: being saved, broken off, damaged or removed.
 
-    A save that is older than a good checkpoint will not be completed.
+    A save that is older than a good checkpoint will not be completed. Those of the newest attempt are kept before
+    others, because it may have gone back behind what an earlier attempt left unfinished.
     """
     keep = 1 if job.spec.checkpoint is None else max(job.spec.checkpoint.keep, 1)
-    good = [each for each in checkpoints if each.is_complete and not each.problem]
+    good = [each for each in checkpoints if each.is_good]
     newest = good[-1].step if good else -1
-    others = [each for each in checkpoints if each.problem or (not each.is_complete and each.step > newest)]
-    return tuple(sorted((*good[-keep:], *others[-OTHERS_LISTED:]), key=lambda each: each.step))
+    others = [each for each in checkpoints if not each.is_good and (each.is_complete or each.step > newest)]
+    listed = sorted(others, key=lambda each: each.attempt)[-OTHERS_LISTED:]
+    return tuple(sorted((*good[-keep:], *listed), key=lambda each: each.step))
 
 
 OTHERS_LISTED = 8
-"""How many checkpoints besides the good ones a record lists: saves under way, broken off, or found damaged."""
+"""How many checkpoints besides the good ones a record lists: saves under way, broken off, damaged or removed."""

@@ -84,7 +84,7 @@ def _mirror_running(snapshot: Snapshot, before: Job, after: Job) -> None:
         snapshot.respecify(after.id, after.spec)
     if after.spec.elastic_role is not None and _can_resize(before) != _can_resize(after):
         snapshot.resizable(after.id, _can_resize(after))
-    if after.checkpointed_ms is not None and after.checkpointed_ms != before.checkpointed_ms:
+    if after.checkpointed_ms != before.checkpointed_ms:
         snapshot.checkpointed(after.id, after.checkpointed_ms)
     if after.deadline_ms is not None and after.deadline_ms != before.deadline_ms:
         snapshot.leaving(after.id, after.deadline_ms)

@@ -251,7 +251,7 @@ def _is_complete(job: Job, step: int) -> bool:
 
 def _instead(job: Job) -> str:
     """What a job resumes from when a checkpoint is damaged."""
-    left = [each.step for each in job.checkpoints if each.is_complete and not each.problem]
+    left = [each.step for each in job.checkpoints if each.is_good]
     return f"it goes back to step {left[-1]}" if left else "no other checkpoint is left, so it begins from the start"
 
 

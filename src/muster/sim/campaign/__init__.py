@@ -6,6 +6,7 @@
     crowd                         the same for schedules in which many jobs wait for few GPUs
     trial                         one schedule under way
     fault_actions                 what is done to jobs, nodes, the log and the engine
+    training_faults               what is done to checkpoints
     backends                      backends under test, which know the truth
     process_backend gang_backend  the tested backends: process by process, and whole gangs
     faulty_link                   the connection, which loses, repeats and delays messages
@@ -13,6 +14,7 @@
     state_invariants              what must be true at each moment
     transition_invariants         what must be true from one moment to the next
     spare_invariants              what must be true of nodes that are kept free
+    checkpoint_invariants         what records say of checkpoints, against what was really saved
     wait_invariants               how long a job may wait in a crowd
     partial_gangs                 how long a part of a gang may outlive the rest
     violations                    what was found wrong

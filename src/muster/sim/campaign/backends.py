@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 from muster.backends.base import Backend
+from muster.backends.fake.checkpoint_files import CheckpointFiles
 from muster.model.ids import JobId, NodeName
 from muster.model.job import Worker
 from muster.model.node import Node
@@ -26,6 +27,10 @@ class TestedBackend(Backend, Protocol):
     """A simulated backend that knows the truth."""
 
     now_ms: int
+    files: CheckpointFiles
+    """The checkpoints that jobs have really saved by steps."""
+    misled: list[str]
+    """Attempts whose ranks were told to resume from different steps."""
 
     @property
     def next_ms(self) -> int | None:
@@ -103,6 +108,10 @@ class TestedBackend(Backend, Protocol):
 
     def end_everything(self) -> None:
         """End every process of every job, also on nodes without a supervisor."""
+        ...
+
+    def refuse_uploads(self, for_ms: int) -> None:
+        """Durable storage refuses every copy for a while."""
         ...
 
     def excuse(self, until_ms: int) -> None:

@@ -13,6 +13,7 @@ from muster.model.records import evolve
 from muster.sim.campaign.backends import Absence
 from muster.sim.campaign.random_cluster import SPOT
 from muster.sim.campaign.schedule import FaultAction, Happening
+from muster.sim.campaign.training_faults import TrainingFaults
 from muster.sim.campaign.trial import Broken, Trial
 
 NOTICE_MS = 2 * MINUTE_MS
@@ -29,6 +30,7 @@ NEED_A_WRITER = (
     FaultAction.KILL,
     FaultAction.USURP,
     FaultAction.STAND,
+    FaultAction.REMOVE_CHECKPOINT,
 )
 """Actions that are skipped while the log cannot be written."""
 
@@ -38,6 +40,7 @@ class FaultActions:
 
     def __init__(self, trial: Trial) -> None:
         self._trial = trial
+        self._training = TrainingFaults(trial)
         self._down: dict[str, None] = {}
         """Nodes that are gone, whether or not the engine knows it."""
         self._acts: dict[FaultAction, Callable[[Happening], None]] = {
@@ -72,6 +75,7 @@ class FaultActions:
             FaultAction.DOWN: self._end_everything,
             FaultAction.RESTORE: self._restore,
             FaultAction.TAKE_OVER: self._take_over,
+            **self._training.acts,
         }
 
     def happen(self, happening: Happening) -> None:
@@ -91,6 +95,7 @@ class FaultActions:
         trial = self._trial
         trial.mend_log()
         trial.link.calm()
+        self._training.make_good()
         for node in tuple(trial.engine.state.nodes.values()):
             self._down.pop(node.name, None)
             trial.tested.slow(node.name, PARTS)

@@ -6,7 +6,7 @@ down.
 """
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from random import Random
 
 from muster.model.events import (
@@ -36,6 +36,8 @@ class FaultyLink:
         self.is_cut = False
         """True while neither commands nor reports get through."""
         self.sent: list[Command] = []
+        self.on_start: Callable[[StartWorkers], None] = lambda _: None
+        """Called for every start that the engine sends, whether or not it gets through."""
         self._rates = unreliability
         self._chance = chance
         self._under_way: list[tuple[int, int, ObservedEvent]] = []
@@ -81,6 +83,8 @@ class FaultyLink:
     def send(self, command: Command) -> None:
         """Pass a command on if the connection is up. Checks that the engine may send it at all."""
         self.problems += self._misconduct(command)
+        if isinstance(command, StartWorkers):
+            self.on_start(command)
         if self.is_cut:
             return
         self.sent.append(command)

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from muster.estimates.training import Training
+from muster.backends.fake.checkpoint_files import CheckpointFiles
+from muster.estimates.training import Habits, Training
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import Command, StartWorkers
 from muster.model.node import Node, NodeState
@@ -16,6 +17,12 @@ class Gangs(World):
     """Gangs train as a whole, with progress, saves and accounts."""
 
     says_what_runs = False
+
+    def __init__(self, nodes: Iterable[Node], habits: Habits) -> None:
+        super().__init__(nodes, habits)
+        self.files = CheckpointFiles()
+        """Nothing: whole gangs do not save by steps."""
+        self.misled: list[str] = []
 
     def prepare(self, job: JobId, submission: Submission) -> None:
         """Register the work of a job that will be started."""
@@ -105,6 +112,9 @@ class Gangs(World):
         """Kill every gang."""
         for training in tuple(self._active.values()):
             self._kill(training, tuple(worker.rank for worker in training.workers))
+
+    def refuse_uploads(self, for_ms: int) -> None:
+        """Nothing: whole gangs do not save by steps."""
 
     def excuse(self, until_ms: int) -> None:
         """Nothing: gangs are not held to limits here."""

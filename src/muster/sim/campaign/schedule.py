@@ -12,7 +12,7 @@ from muster.model.ids import JobId
 from muster.model.policy import HOUR_MS, MINUTE_MS
 from muster.model.scenario import Scenario
 from muster.sim.campaign.random_cluster import circumstances
-from muster.sim.campaign.workload import Submission, a_submission
+from muster.sim.campaign.workload import Submission, a_submission, saved_by_steps
 
 HAPPENINGS_MIN, HAPPENINGS_MAX = 14, 34
 """Enough happenings for faults to overlap, and few enough for a schedule to take a tenth of a second."""
@@ -52,6 +52,9 @@ class FaultAction(StrEnum):
     DOWN = "end everything and start again"
     RESTORE = "put an older copy of the log in its place"
     TAKE_OVER = "let another home take over"
+    DAMAGE = "damage a checkpoint"
+    REFUSE_UPLOADS = "let durable storage refuse copies"
+    REMOVE_CHECKPOINT = "remove a checkpoint"
 
 
 _WEIGHTS = {
@@ -93,6 +96,17 @@ _LATER_WEIGHTS = {
 """Drawn from a random stream of their own, so that they do not change what else is drawn for a seed."""
 
 LATER_MAX = 6
+
+_TRAINING_WEIGHTS = {
+    FaultAction.DAMAGE: 5,
+    FaultAction.REFUSE_UPLOADS: 2,
+    FaultAction.REMOVE_CHECKPOINT: 3,
+    FaultAction.LOSE_NODE: 1,
+    FaultAction.RETURN_NODE: 1,
+}
+"""What happens where jobs save by steps. Drawn from a random stream of its own, like how these jobs save."""
+
+TRAINING_MIN, TRAINING_MAX = 3, 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +158,7 @@ def schedule(seed: int) -> Schedule:
     """The schedule that a seed stands for."""
     chance = Random(f"schedule {seed}")
     scenario = circumstances(chance, Random(f"spares {seed}"))
-    return Schedule(
+    drawn = Schedule(
         seed=seed,
         scenario=scenario,
         happenings=_merged(_happenings(chance, scenario), Random(f"supervisors {seed}")),
@@ -153,6 +167,20 @@ def schedule(seed: int) -> Schedule:
         habits=_habits(chance),
         in_batches=chance.random() < 0.2,
     )
+    return _with_training(drawn, Random(f"training {seed}"))
+
+
+def _with_training(drawn: Schedule, chance: Random) -> Schedule:
+    """In half of the schedules in which processes are simulated, jobs save by steps and their checkpoints suffer."""
+    if drawn.whole_gangs or chance.random() < 0.5:
+        return drawn
+    happenings = tuple(
+        each if each.submission is None else replace(each, submission=saved_by_steps(chance, each.submission))
+        for each in drawn.happenings
+    )
+    last_ms = happenings[-1].at_ms + HOUR_MS
+    further = _further(chance, _TRAINING_WEIGHTS, chance.randint(TRAINING_MIN, TRAINING_MAX), last_ms)
+    return replace(drawn, happenings=_in_order(*happenings, *further))
 
 
 def _happenings(chance: Random, scenario: Scenario) -> tuple[Happening, ...]:
@@ -179,16 +207,24 @@ def _happenings(chance: Random, scenario: Scenario) -> tuple[Happening, ...]:
 def _merged(drawn: tuple[Happening, ...], chance: Random) -> tuple[Happening, ...]:
     """All happenings in the order of time, with those of supervisors, clocks and logs drawn here."""
     last_ms = drawn[-1].at_ms + HOUR_MS
-    further = [
+    return _in_order(*drawn, *_further(chance, _LATER_WEIGHTS, chance.randint(0, LATER_MAX), last_ms))
+
+
+def _further(chance: Random, weights: dict[FaultAction, int], count: int, last_ms: int) -> list[Happening]:
+    """Some more happenings of these kinds."""
+    return [
         Happening(
             at_ms=chance.randrange(last_ms),
-            action=chance.choices(tuple(_LATER_WEIGHTS), tuple(_LATER_WEIGHTS.values()))[0],
+            action=chance.choices(tuple(weights), tuple(weights.values()))[0],
             pick=chance.randrange(1 << 16),
             amount_ms=chance.choice((0, 1_000, 25_000, 5 * MINUTE_MS, 20 * MINUTE_MS, HOUR_MS)),
         )
-        for _ in range(chance.randint(0, LATER_MAX))
+        for _ in range(count)
     ]
-    return tuple(sorted((*drawn, *further), key=lambda happening: happening.at_ms))
+
+
+def _in_order(*happenings: Happening) -> tuple[Happening, ...]:
+    return tuple(sorted(happenings, key=lambda happening: happening.at_ms))
 
 
 def _unreliability(chance: Random) -> Unreliability:

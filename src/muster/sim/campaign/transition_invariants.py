@@ -182,7 +182,7 @@ def _forward(before: Job, job: Job) -> Iterator[str]:
     is_start = job.attempt > before.attempt and job.state.holds_resources
     if is_start and (before.state.holds_resources or before.state.is_final):
         yield f"starts again while it is {before.state}"
-    if (job.checkpointed_ms or 0) < (before.checkpointed_ms or 0):
+    if (job.checkpointed_ms or 0) < (before.checkpointed_ms or 0) and not before.checkpoints:
         yield f"was safe up to {before.checkpointed_ms} and is up to {job.checkpointed_ms}"
     if job.attained_gpu_ms < before.attained_gpu_ms:
         yield f"had {before.attained_gpu_ms} GPU-milliseconds and has {job.attained_gpu_ms}"
@@ -214,7 +214,7 @@ def _ending(account: _Account, job: Job) -> Iterator[str]:
 
 
 def _is_fault(job: Job) -> bool:
-    return job.cause in (Cause.NODE_FAILURE, Cause.START_FAILURE)
+    return job.cause in (Cause.NODE_FAILURE, Cause.START_FAILURE, Cause.DAMAGED_CHECKPOINT)
 
 
 def _is_behind(event: Event, mine: int, rank: dict[TierName, int]) -> bool:

@@ -18,8 +18,9 @@ from muster.engine.folding.restoring import recorded, restored
 from muster.engine.folding.state import State
 from muster.engine.paced_clock import PacedClock
 from muster.model.errors import Unavailable
-from muster.model.events import NodeLost, ObservedEvent
+from muster.model.events import CheckpointDamaged, NodeLost, ObservedEvent
 from muster.model.ids import JobId
+from muster.model.instructions import StartWorkers
 from muster.model.job import JobState
 from muster.model.node import NodeState
 from muster.model.plan import Plan
@@ -28,6 +29,7 @@ from muster.model.records import evolve
 from muster.model.saved_state import StateRecord
 from muster.model.scenario import Scenario
 from muster.sim.campaign.backends import TestedBackend
+from muster.sim.campaign.checkpoint_invariants import CheckpointInvariants
 from muster.sim.campaign.faulty_link import FaultyLink
 from muster.sim.campaign.faulty_log import FaultyLog
 from muster.sim.campaign.gang_backend import Gangs
@@ -78,6 +80,7 @@ class Trial:
         self.link = FaultyLink(self.tested, schedule.unreliability, Random(f"courier {schedule.seed}"))
         self.log = FaultyLog()
         self.history = History(schedule.scenario.pools, self.tested, is_exact=not schedule.in_batches)
+        self.checkpoints = CheckpointInvariants(self.tested)
         self.partial_gangs = PartialGangs()
         self.waits = WaitInvariants() if schedule.is_crowd else None
         self.is_stuck = False
@@ -104,6 +107,7 @@ class Trial:
         """The state that was kept last, from which a restart may go on."""
         self.clock = self._new_clock()
         self.engine = self.new_engine()
+        self.link.on_start = self._look_at_start
 
     @property
     def now_ms(self) -> int:
@@ -170,6 +174,7 @@ class Trial:
         state = self.new_engine().state
         self.link.begin_anew({job.id: job.attempt for job in state.jobs.values()})
         self.history.begin_anew(state, state.now_ms)
+        self.checkpoints.begin_anew(state, self.log.read())
         self.tested.forgive()
         for node in tuple(state.nodes.values()):
             if node.state is NodeState.DOWN:  # it is configured and up
@@ -277,7 +282,11 @@ class Trial:
             self.look(f"{count} reports")
             return count > 0
         while self._unrecorded:
-            self.engine.observe(self._unrecorded[0])
+            report = self._unrecorded[0]
+            before = self.engine.state.jobs.get(report.job) if isinstance(report, CheckpointDamaged) else None
+            self.engine.observe(report)
+            if before is not None and isinstance(report, CheckpointDamaged):
+                self.fail_on(self.checkpoints.damage_problems(report, before, self.engine.state.jobs[before.id]))
             self.look(f"{self._unrecorded.pop(0)}")
         return count > 0
 
@@ -301,6 +310,9 @@ class Trial:
         self.fail_on(self.history.promise_problems(state, events, self.now_ms))
         self._planned_at = self.log.version
 
+    def _look_at_start(self, command: StartWorkers) -> None:
+        self.link.problems += self.checkpoints.start_problems(command, self.engine.state.jobs[command.job])
+
     def look(self, what: str) -> None:
         """Check everything after something has happened."""
         state = self.engine.state
@@ -310,9 +322,11 @@ class Trial:
         if self.log.version != state.version:
             raise Broken([f"the log has {self.log.version} events, and the state {state.version}"])
         self.fail_on(self.link.problems)
-        self.fail_on(self.history.log_problems(tuple(self.log.read(self._seen))))
+        events = tuple(self.log.read(self._seen))
+        self.fail_on(self.history.log_problems(events))
         self._seen = self.log.version
         self.fail_on(self.history.problems(state))
+        self.fail_on(self.checkpoints.problems(state, events, is_exact=not self._set_by_ms))
         self.fail_on(present_problems(state, self.tested, self.now_ms))
         self.fail_on(self.tested.overdue())
         if self._keeping.randrange(LOOKS_PER_KEPT_STATE) == 0:

@@ -1,13 +1,14 @@
 """Random jobs and how they behave: gangs, elastic, fractional, arrays, with dependencies, saves and crashes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
-from muster.backends.fake import GangScript
+from muster.backends.fake import GangScript, ShardScript
 from muster.model.ids import GpuType, JobId, LevelName
 from muster.model.node import ClusterSpec
 from muster.model.policy import DEFAULT_TIERS, HOUR_MS, MINUTE_MS
+from muster.model.records import evolve
 from muster.model.resources import GPU_MILLI, Request
 from muster.model.spec import (
     ArraySpec,
@@ -53,6 +54,31 @@ def a_submission(chance: Random, job: JobId, earlier: Sequence[JobId], cluster: 
         scripts=tuple(_script(chance, spec, is_last=number + 1 == attempts) for number in range(attempts)),
         work_ms=chance.randint(1, 150) * MINUTE_MS,
         crash_at=chance.random() if chance.random() < 0.2 else None,
+    )
+
+
+def saved_by_steps(chance: Random, submission: Submission) -> Submission:
+    """The same job with processes that save by steps, if it can resume at all. Most of them do."""
+    checkpoint = submission.spec.checkpoint
+    if checkpoint is None or chance.random() < 0.15:
+        return submission
+    keep, shards = chance.choice((1, 2, 3)), _shards(chance)
+    return replace(
+        submission,
+        spec=evolve(submission.spec, checkpoint=evolve(checkpoint, keep=keep)),
+        scripts=tuple(replace(each, shards=shards, saves=True) for each in submission.scripts),
+    )
+
+
+def _shards(chance: Random) -> ShardScript:
+    """Steps of minutes, so that attempts come to the same steps."""
+    return ShardScript(
+        step_ms=chance.choice((1, 1, 5)) * MINUTE_MS,
+        skew_ms=chance.choice((0, 0, 2_000, 30_000, 2 * MINUTE_MS)),
+        silent_node=chance.choice((None, None, None, None, None, 1)),
+        upload_ms=chance.choice((10_000, 5 * MINUTE_MS, HOUR_MS)),
+        upload_failures=chance.choice((0, 0, 0, 1, 3)),
+        gives_up_ms=chance.choice((None, None, 0, 10_000)),
     )
 
 

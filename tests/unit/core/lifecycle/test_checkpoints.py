@@ -145,9 +145,81 @@ def test_damage_that_is_found_while_a_job_leaves_is_noted() -> None:
     assert resumed_step(played) == 10
 
 
-def test_damage_of_an_unknown_checkpoint_changes_nothing() -> None:
-    job = running(SAVES).job
-    assert Played(job).then(damaged(job, 20)).job == job
+def test_an_attempt_that_cannot_restore_a_checkpoint_which_is_unknown_by_now_ends_too() -> None:
+    played = running(SAVES)
+    played.then(*whole(played.job, 10, 20), evict(at_ms=HOUR_MS), exits(played.job, 0, 1, told=True))
+    played.then(start(played.job, at_ms=2 * HOUR_MS), CheckpointRemoved(at_ms=2 * HOUR_MS, job=JOB, step=20))
+    assert played.then(damaged(played.job, 20)).job.cause is Cause.DAMAGED_CHECKPOINT
+    unknown = running(SAVES)
+    assert unknown.then(damaged(unknown.job, 20)).job.cause is Cause.DAMAGED_CHECKPOINT
+
+
+def test_a_process_that_exits_before_its_damage_is_heard_of_costs_no_retry() -> None:
+    played = running(SAVES)
+    played.then(*whole(played.job, 10, 20), exits(played.job, 0, code=1))
+    assert played.job.cause is Cause.ERROR
+    played.then(damaged(played.job, 20), exits(played.job, 1, code=1))
+    assert (played.state, played.job.retries_used, played.job.cause) == (
+        JobState.QUEUED,
+        0,
+        Cause.DAMAGED_CHECKPOINT,
+    )
+
+
+def test_work_is_safe_only_as_far_as_the_checkpoints_that_are_left_hold_it() -> None:
+    played = running(SAVES)
+    played.then(*whole(played.job, 10, 20, 30))
+    assert played.job.checkpointed_ms == HOUR_MS + 30
+    assert played.then(CheckpointRemoved(at_ms=HOUR_MS, job=JOB, step=10)).job.checkpointed_ms == HOUR_MS + 30
+    assert played.then(CheckpointRemoved(at_ms=HOUR_MS, job=JOB, step=30)).job.checkpointed_ms == HOUR_MS + 20
+    assert played.then(damaged(played.job, 20)).job.checkpointed_ms is None
+
+
+def test_a_late_report_says_when_the_parts_were_written() -> None:
+    played = running(SAVES)
+    late = evolve(shards(played.job, 10, 0, at_ms=HOUR_MS), saved_ms=MINUTE_MS)
+    played.then(shards(played.job, 10, 1, at_ms=HOUR_MS), late)
+    assert (played.job.checkpoints[0].saved_ms, played.job.checkpointed_ms) == (MINUTE_MS, MINUTE_MS)
+
+
+def test_a_copy_from_an_older_attempt_does_not_make_a_newer_save_durable() -> None:
+    played = running(SAVES)
+    played.then(*whole(played.job, 10, 20), damaged(played.job, 20), exits(played.job, 0, 1, code=1, told=True))
+    played.then(start(played.job, at_ms=2 * HOUR_MS))
+    copied = CheckpointUploaded(at_ms=2 * HOUR_MS, job=JOB, attempt=1, step=20)
+    newer = evolve(copied, attempt=2)
+    assert not played.then(newer).job.checkpoints[-1].is_durable
+    played.then(up(played.job, at_ms=2 * HOUR_MS), *whole(played.job, 20, at_ms=3 * HOUR_MS), copied)
+    assert not played.job.checkpoints[-1].is_durable
+    assert played.then(newer).job.checkpoints[-1].is_durable
+
+
+def test_a_later_attempt_may_copy_what_an_earlier_one_saved() -> None:
+    played = running(SAVES)
+    played.then(*whole(played.job, 10), evict(at_ms=HOUR_MS), exits(played.job, 0, 1, told=True))
+    copied = CheckpointUploaded(at_ms=2 * HOUR_MS, job=JOB, attempt=2, step=10)
+    assert played.then(start(played.job, at_ms=2 * HOUR_MS), copied).job.checkpoints[0].is_durable
+
+
+def test_what_an_earlier_attempt_left_unfinished_does_not_crowd_out_a_save_behind_it() -> None:
+    played = running(SAVES)
+    played.then(*(shards(played.job, step, 0) for step in range(100, 100 + OTHERS_LISTED)))
+    played.then(evict(at_ms=HOUR_MS), exits(played.job, 0, 1, told=True))
+    played.then(start(played.job, at_ms=2 * HOUR_MS), up(played.job, at_ms=2 * HOUR_MS))
+    played.then(shards(played.job, 10, 0), shards(played.job, 10, 1))
+    newest = resume_from(played.job)
+    assert newest is not None
+    assert newest.step == 10
+
+
+def test_a_late_report_does_not_bring_back_what_was_removed() -> None:
+    played = running(SAVES)
+    late = whole(played.job, 20)
+    played.then(*whole(played.job, 10, 20), CheckpointRemoved(at_ms=HOUR_MS, job=JOB, step=20))
+    removed = played.job
+    assert played.then(*late).job is removed
+    played.then(shards(played.job, 30, 0), CheckpointRemoved(at_ms=HOUR_MS, job=JOB, step=30), shards(removed, 30, 1))
+    assert [each.step for each in played.job.checkpoints if each.is_good] == [10]
 
 
 def test_copies_to_durable_storage_are_noted_also_after_the_attempt() -> None:
