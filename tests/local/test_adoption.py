@@ -287,6 +287,7 @@ def test_a_worker_that_finished_is_told_before_the_node_is_lost_with_the_others(
         (folder / "ask").touch()
     eventually(lambda: [code for each in machine.worker_folders() if (code := exit_record(each)) is not None] == [5])
     os.kill(hung.pid, signal.SIGKILL)
+    eventually(lambda: not is_alive(hung.pid))  # otherwise it may be reached once more, and be lost while it dies
     machine.backend = machine.connect()
     assert machine.exit_of().exit_code == 137
     told = [(type(event), getattr(event, "job", "")) for event in machine.events]

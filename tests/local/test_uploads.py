@@ -23,6 +23,7 @@ def machine(make_machine: MakeMachine, tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv(SCRATCH, str(tmp_path / "scratch"))
     home = tmp_path / "home"
     home.mkdir()
+    (tmp_path / "scratch").mkdir()
     return make_machine(home=home)
 
 

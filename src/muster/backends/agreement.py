@@ -143,6 +143,8 @@ class GangAgreement:
     def __init__(self, first_number: int = 1) -> None:
         """Announcements are numbered from `first_number` on."""
         self._ranks: dict[int, RankNews] = {}
+        self._rivals_ms: float | None = None
+        """When two workers last had the same rank. Then ranks do not count the whole gang, but parts of it."""
         self._number = first_number - 1
         self._round: _Round | None = None
         self._save_every_ms: int | None = None
@@ -180,6 +182,8 @@ class GangAgreement:
     def heard(self, rank: int, news: RankNews) -> None:
         """A node reports how far a rank is."""
         known = self._ranks.get(rank)
+        if known is not None and known.worker != news.worker and news.heard_ms - known.heard_ms <= STALE_MS:
+            self._rivals_ms = news.heard_ms
         if known is not None and news.board == known.board:
             news.step = max(news.step, known.step)
             news.step_us = news.step_us or known.step_us
@@ -302,6 +306,8 @@ class GangAgreement:
 
     def _missing(self, now_ms: float) -> str:
         """Why the ranks cannot be told together; empty when they can."""
+        if self._rivals_ms is not None and now_ms - self._rivals_ms <= STALE_MS:
+            return "two workers have the same rank"
         worlds = {each.world for each in self._ranks.values()}
         if len(worlds) != 1 or len(self._ranks) != next(iter(worlds)):
             return "not every rank has a board"

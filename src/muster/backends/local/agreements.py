@@ -65,8 +65,8 @@ class Agreements:
         attempt, agreement = self._gangs.get(command.job, (0, None))
         if agreement is None or attempt != command.attempt or not agreement.is_complete(_now_ms()):
             return False
-        if isinstance(command, SignalStop) and not agreement.workers <= frozenset(command.ranks):
-            return False  # only some of the workers leave
+        if isinstance(command, SignalStop) and agreement.workers != frozenset(command.ranks):
+            return False  # only some of the workers leave, or one of them has no board
         return all(self._understands(node) for node in agreement.nodes)
 
     def begin(self, command: Command) -> None:
