@@ -8,11 +8,17 @@ from pathlib import Path
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
+from muster.live.hang_reports import HangReports
 from muster.live.metrics import OTHERS, Metrics, _crowd
+from muster.live.progress_watch import ProgressWatch
+from muster.model.events import StragglerFound
 from muster.model.ids import JobId, NodeName, TeamPath, TierName
 from muster.model.limits import METRIC_TEAMS
+from muster.model.telemetry import Straggler
 from muster.views.job_counts import JobCounts
 from tests.api.world import World, eventually, played, submitted
+from tests.builders import NOW_MS
+from tests.unit.core.stragglers.builders import a_report
 
 DASHBOARD = Path(__file__).parents[2] / "deploy/grafana/muster.json"
 _NAME = re.compile(r"\b(?:muster|process)_[a-z_]+")
@@ -167,3 +173,30 @@ def test_a_fault_in_the_figures_does_not_stop_the_writer() -> None:
         assert (await client.get("/healthz")).json()["status"] == "ok"
 
     played(scenario)
+
+
+def test_step_times_and_verdicts_of_running_trainings_are_figures() -> None:
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        hangs = HangReports(stacks=lambda *_: {}, keep=lambda *_: "")
+        hangs.close()
+        watch = ProgressWatch(hangs=hangs)
+        world.deps.metrics.watch_progress(watch)
+        job = JobId(await submitted(client))
+        await submitted(client)
+
+        async def is_running() -> bool:
+            world.control.nudge()
+            return bool((await client.get(f"/v1/jobs/{job}")).json()["state"] == "running")
+
+        await eventually(is_running)
+        watch.take(a_report(0, job=job, world=1, step_us=1_500_000))
+        watch.look(world.control.view, NOW_MS)
+        straggler = Straggler(rank=0, worker=0, node=NodeName("n1"), slowdown_milli=1400, since_ms=NOW_MS)
+        found = StragglerFound(at_ms=NOW_MS, job=job, attempt=1, straggler=straggler)
+        await asyncio.wrap_future(world.control.ask(lambda engine, _: engine.observe(found)))
+        figures = await _figures(client)
+        steps = {name: value for name, value in figures.items() if name.startswith("muster_step_seconds")}
+        assert steps == {f"muster_step_seconds{{job={job}}}": 1.5}
+        assert (figures["muster_stragglers"], figures["muster_jobs_hanging"]) == (1, 0)
+
+    played(scenario, who="operator")
