@@ -44,7 +44,7 @@ class SpareNodes:
         """Waiting jobs that lost a node, apart from jobs that need more GPUs than are free and kept together."""
         state, snapshot = self._state, self._state.snapshot
         kept_milli = sum(state.nodes[name].gpus for name in state.spares) * GPU_MILLI
-        room_milli = snapshot.capacity.free_milli[0][0] + kept_milli
+        room_milli = sum(snapshot.capacity.free_milli[0]) + kept_milli
         return tuple(
             job_id
             for job_id, group in snapshot.queue.class_of.items()

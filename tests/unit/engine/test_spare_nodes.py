@@ -59,6 +59,10 @@ def test_without_the_policy_no_node_is_kept_and_nothing_is_written() -> None:
     assert (kept(world), world.events()) == ((), [])
 
 
+def test_a_cluster_without_nodes_keeps_none() -> None:
+    assert kept(a_world(0)) == ()
+
+
 def test_a_gang_that_lost_a_node_restarts_on_its_survivors_and_the_spare_while_another_job_waits() -> None:
     world = a_world()
     gang = a_gang(world, 3)
