@@ -133,9 +133,9 @@ $(INTEGRATIONS_READY): $(READY)
 	@$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
 		> "$$($(INTEGRATIONS)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/packages.pth"
 	@echo "$(CURDIR)/src" > "$$($(INTEGRATIONS)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/muster.pth"
-	$(INTEGRATIONS)/bin/pip install --quiet --disable-pip-version-check -c constraints.txt jax mpi4py opentelemetry-exporter-otlp-proto-http opentelemetry-sdk
+	$(INTEGRATIONS)/bin/pip install --quiet --disable-pip-version-check -c constraints.txt jax opentelemetry-exporter-otlp-proto-http opentelemetry-sdk
 	@# Without what it needs: its PyTorch is the one that is there.
-	$(INTEGRATIONS)/bin/pip install --quiet --disable-pip-version-check --no-deps torchft-nightly
+	$(INTEGRATIONS)/bin/pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt torchft-nightly
 	@touch $@
 
 # The packages of the first environment, and Muster as a wheel in front of them: what is measured and tested there
