@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 COMPILED := .venv-compiled
 COMPILED_READY := $(COMPILED)/.ready
+INTEGRATIONS := .venv-integrations
+INTEGRATIONS_READY := $(INTEGRATIONS)/.ready
 ON_WHEEL = $(COMPILED)/bin/python -m pytest -n $(WORKERS) --dist worksteal --strict-skips --compiled
 WORKERS ?= 2
 SEEDS ?= 0..10000
@@ -16,7 +18,7 @@ MINUTES ?= 60
 ONLY ?=
 RESULTS ?= build/chaos.jsonl
 # What compiled code can break: all of it, and what `make test` runs of it, with a server and one that is killed.
-ON_COMPILED := tests/unit tests/property tests/contract tests/simulation tests/api tests/e2e tests/crash tests/local tests/chaos
+ON_COMPILED := tests/unit tests/property tests/contract tests/simulation tests/api tests/e2e tests/crash tests/local tests/launchers tests/chaos
 QUICK_ON_COMPILED := tests/unit/core tests/unit/engine tests/unit/live tests/unit/store tests/contract/test_state_store.py \
 	tests/contract/test_engine_on_a_store.py tests/property/test_codec.py tests/property/test_engine.py \
 	tests/simulation/test_determinism.py tests/simulation/test_parity.py tests/e2e/test_command_line.py \
@@ -24,7 +26,7 @@ QUICK_ON_COMPILED := tests/unit/core tests/unit/engine tests/unit/live tests/uni
 	'tests/crash/test_control_plane.py::test_a_kill_loses_no_job_runs_none_twice_and_disturbs_none[send.after]'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test services compiler check compiled lint bench soak chaos proof docs golden format clean
+.PHONY: help demo test services compiler check compiled integrations lint bench soak chaos proof docs golden format clean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,7 +35,7 @@ demo: $(READY) ## Start a cluster of virtual nodes on this machine and watch a s
 	$(BIN)/muster demo
 
 test: services lint ## Everything: linters, types, contracts, all tests, coverage
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal --strict-skips --cov --cov-branch --ignore tests/simulation
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal --strict-skips --cov --cov-branch --ignore tests/simulation --ignore tests/integrations
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal --strict-skips tests/simulation
 	$(MAKE) $(COMPILED_READY)
 	$(ON_WHEEL) $(QUICK_ON_COMPILED)
@@ -42,11 +44,13 @@ services: ## Install what the tests need beside Python, or say what is missing
 	@missing=""; \
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || missing="$$missing postgresql"; \
 	command -v chromium >/dev/null || missing="$$missing chromium fonts-dejavu-core"; \
+	command -v mpirun >/dev/null || missing="$$missing openmpi-bin"; \
+	command -v flock >/dev/null || missing="$$missing util-linux"; \
 	if [ -z "$$missing" ]; then :; \
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $$missing; \
 	else \
-		echo "The tests start a PostgreSQL server and a browser of their own. Missing: apt install$$missing" >&2; exit 1; \
+		echo "The tests start a PostgreSQL server, a browser and MPI programs of their own. Missing: apt install$$missing" >&2; exit 1; \
 	fi
 
 compiler: ## Install what compiling needs, or say what is missing
@@ -63,6 +67,9 @@ check: lint ## What to run before each commit; under three minutes
 
 compiled: services $(COMPILED_READY) ## Everything that compiled code can break, on the wheel as users get it
 	$(ON_WHEEL) $(ON_COMPILED)
+
+integrations: services $(INTEGRATIONS_READY) ## Gangs of frameworks that are too heavy for `make test`: JAX, torchft, elastic torchrun
+	$(INTEGRATIONS)/bin/python -m pytest --strict-skips tests/integrations
 
 lint: $(READY) ## Format, lint, types and import contracts, without tests
 	$(BIN)/ruff format --check .
@@ -109,7 +116,7 @@ format: $(READY) ## Format the code and fix what can be fixed by itself
 	$(BIN)/ruff check --fix .
 
 clean: ## Remove the environments and everything generated
-	rm -rf $(VENV) $(COMPILED) build dist .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .schemathesis
+	rm -rf $(VENV) $(COMPILED) $(INTEGRATIONS) build dist .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .schemathesis
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(READY): pyproject.toml constraints.txt
@@ -119,6 +126,17 @@ $(READY): pyproject.toml constraints.txt
 		exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,docs]'
+	@touch $@
+
+# The packages of the first environment, and the frameworks that only these tests need in front of them.
+$(INTEGRATIONS_READY): $(READY)
+	$(PYTHON) -m venv $(INTEGRATIONS)
+	@$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
+		> "$$($(INTEGRATIONS)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/packages.pth"
+	@echo "$(CURDIR)/src" > "$$($(INTEGRATIONS)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/muster.pth"
+	$(INTEGRATIONS)/bin/pip install --quiet --disable-pip-version-check -c constraints.txt jax opentelemetry-exporter-otlp-proto-http opentelemetry-sdk
+	@# Without what it needs: its PyTorch is the one that is there.
+	$(INTEGRATIONS)/bin/pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt torchft-nightly
 	@touch $@
 
 # The packages of the first environment, and Muster as a wheel in front of them: what is measured and tested there

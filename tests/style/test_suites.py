@@ -8,6 +8,7 @@ ROOT = Path(__file__).parents[2]
 PLAIN_ONLY = {
     "train": "what it tests runs in training images and is not compiled",
     "browser": "what it looks at is a page, and what writes that is not compiled",
+    "integrations": "what it needs is in an environment of its own, and what it tests is not compiled",
     "style": "what it reads is the sources",
 }
 

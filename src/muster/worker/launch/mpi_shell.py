@@ -36,6 +36,12 @@ HUB = "hub"
 SHELL = "/bin/sh"
 _MPIRUN = ("mpirun", "mpiexec", "orterun", "prterun")
 _DAEMONS = ("orted", "prted")
+_OWN_FOLDERS = (
+    "btl_vader_backing_directory",
+    "osc_rdma_backing_directory",
+    "osc_sm_backing_directory",
+    "orte_tmpdir_base",
+)
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 
 
@@ -182,7 +188,7 @@ def run(box: str, gang: str, own_rank: int, host: str, command: str) -> int:
         sys.stderr.write(f"muster: {host} is no worker of this gang: leave the hosts of mpirun to Muster\n")
         return NO_WORKER
     if int(name) == own_rank:
-        os.execv(SHELL, [SHELL, "-c", command])
+        os.execve(SHELL, [SHELL, "-c", command], daemon_variables())
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.connect(os.path.join(box, HUB))
         line = Line(connection)
@@ -191,6 +197,16 @@ def run(box: str, gang: str, own_rank: int, host: str, command: str) -> int:
             for message in messages:
                 return int(message["exit"])
     return NO_WORKER
+
+
+def daemon_variables() -> dict[str, str]:
+    """The environment of a daemon: what its processes share in memory is in files of their worker.
+
+    Open MPI names these files by host and local rank, and workers of one machine would write to each other's memory.
+    `mpirun` itself must not have these variables, because it passes its own on to all daemons.
+    """
+    own = os.path.dirname(os.environ["MUSTER_BOARDS"])
+    return {**os.environ, **{f"OMPI_MCA_{name}": own for name in _OWN_FOLDERS}}
 
 
 def tell_ranks(root: int) -> None:
@@ -216,7 +232,9 @@ def exit_code(child: "subprocess.Popen[bytes]") -> int:
 
 def _started(command: str) -> "subprocess.Popen[bytes]":
     """A daemon, in a session of its own: what the worker's group is told, it hears from `mpirun`."""
-    return subprocess.Popen([SHELL, "-c", command], stdin=subprocess.DEVNULL, start_new_session=True)
+    return subprocess.Popen(
+        [SHELL, "-c", command], stdin=subprocess.DEVNULL, start_new_session=True, env=daemon_variables()
+    )
 
 
 def _group_is_alive(group: int) -> bool:
