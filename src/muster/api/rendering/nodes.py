@@ -13,7 +13,6 @@ from muster.model.quarantine import quarantined_gpus
 from muster.model.resources import UNTRACKED
 from muster.views.view import View
 
-
 AILMENTS_TOLD = 3
 """As many nodes as a reason names."""
 

@@ -17,8 +17,8 @@ from muster.api.lookups.job_list import PageRoom, spec_chars
 from muster.api.lookups.paging import cursor_of, number_place
 from muster.api.rendering.events import event_body
 from muster.api.rendering.explanations import why_body
-from muster.api.rendering.nodes import ailments
 from muster.api.rendering.jobs import job_body
+from muster.api.rendering.nodes import ailments
 from muster.api.routes.error_responses import FOUND, errors
 from muster.api.schemas.base import Page, Paging
 from muster.api.schemas.events import LogEvent
