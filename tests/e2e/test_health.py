@@ -1,7 +1,7 @@
 """Bad GPUs and bad nodes on a real server: a command probe says what is wrong, and jobs really move."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +29,10 @@ JOB = "name: train\nworkers: 1\nresources: {gpus: 1}\nrun: sleep 1000\n"
 class Fleet(Shell):
     """A shell beside four nodes that report what their files say."""
 
-    def ails(self, node: str, *signals: dict[str, object]) -> None:
+    def ails(self, node: str, *signals: Mapping[str, object]) -> None:
         """From now on a node reports these signals."""
         draft = self.folder / f"draft.{node}"
-        draft.write_text("".join(f"{json.dumps(each)}\n" for each in signals))
+        draft.write_text("".join(f"{json.dumps(dict(each))}\n" for each in signals))
         draft.replace(self.folder / f"signals.{node}")
 
     def health(self, node: str) -> dict[str, Any]:

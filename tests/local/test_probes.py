@@ -106,6 +106,7 @@ def test_a_test_that_is_not_configured_fails(probed: MakeProbed) -> None:
 
 def test_what_a_probe_runs_ends_with_its_supervisors_successor(probed: MakeProbed) -> None:
     machine = probed("echo $$ > pid; sleep 1000")
-    pid = int(eventually(lambda: (machine.home / "pid").exists() and (machine.home / "pid").read_text(), what="it"))
+    eventually((machine.home / "pid").exists, what="the command")
+    pid = int(eventually((machine.home / "pid").read_text, what="its number"))
     machine.kill_supervisor()
     eventually(lambda: not is_alive(pid), what="the end of the command")

@@ -6,10 +6,9 @@ from muster.live.feed import Feed
 from muster.live.publisher import Publisher
 from muster.model.events import HEALTH, NodeChanged, NodeReturned, NodeUnreachable
 from muster.model.ids import JobId, NodeName
-from muster.model.instructions import SignalStop
+from muster.model.instructions import Command, SignalStop
 from muster.model.job import Cause, JobState
-from muster.model.node import Node, NodeState
-from muster.model.node_health import VERDICTS_KEPT
+from muster.model.node import VERDICTS_KEPT, Node, NodeState
 from muster.model.records import evolve
 from muster.model.spec import Launch
 from tests.builders import a_job
@@ -97,16 +96,17 @@ def test_what_runs_on_a_node_that_an_operator_drains_may_end_in_its_own_time(wor
     assert world.engine.job(on(world)).cause is Cause.NODE_FAILURE
 
 
-def test_survivors_of_torchft_go_on_without_the_workers_on_a_bad_node(world: World) -> None:
+def test_survivors_of_torchft_go_on_without_the_workers_on_a_bad_node(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     job = world.submit(a_job(gpus=2, workers=(1, 3), launch=Launch.TORCHFT, checkpoint=True), FOREVER)
     world.run(60_000)
     before = world.engine.job(job)
     assert len(before.workers) == 3
     node = before.workers[-1].node
-    sent: list[object] = []
-    send, world.backend.send = world.backend.send, sent.append  # type: ignore[method-assign]
+    sent: list[Command] = []
+    monkeypatch.setattr(world.backend, "send", sent.append)
     judge(world, "draining", node=node)
-    world.backend.send = send  # type: ignore[method-assign]
     after = world.engine.job(job)
     assert (after.state, len(after.workers), len(after.leaving)) == (JobState.RUNNING, 2, 1)
     assert after.leaving_by_ms == world.now_ms + after.grace_ms

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from muster.core.health import LIMITS, Limit, budget_readings
-from muster.model.node_health import SIGNALS
+from muster.model.telemetry import SIGNALS
 
 DOCUMENT = Path(__file__).parents[4] / "docs" / "HEALTH.md"
 GIB = 1 << 30
@@ -45,8 +45,3 @@ def test_every_limit_is_of_a_signal_and_goes_one_way() -> None:
         sign = -1 if limit.is_floor else 1
         assert sign * limit.well < sign * limit.suspect <= sign * limit.bad
         assert limit.suspect_readings <= limit.bad_readings <= limit.of
-
-
-if __name__ == "__main__":
-    for each in SIGNALS:
-        print(row(each, LIMITS.get(each)))

@@ -20,8 +20,8 @@ class Sys:
         for each in (folder / "statistics", *([folder / "device"] if is_real else [])):
             each.mkdir(parents=True, exist_ok=True)
         (folder / "operstate").write_text(f"{state}\n")
-        for each in ("rx_errors", "tx_errors"):
-            (folder / "statistics" / each).write_text(f"{errors}\n")
+        for counter in ("rx_errors", "tx_errors"):
+            (folder / "statistics" / counter).write_text(f"{errors}\n")
         if speed is not None:
             (folder / "speed").write_text(f"{speed}\n")
 
