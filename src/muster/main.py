@@ -46,7 +46,7 @@ from muster.live.hang_reports import HangReports
 from muster.live.health_watch import HealthWatch
 from muster.live.logging import log_to
 from muster.live.metrics import Metrics
-from muster.live.monitor import Monitor
+from muster.live.monitor import Monitor, Watch
 from muster.live.output_watch import OutputWatch
 from muster.live.progress_watch import ProgressWatch
 from muster.live.stack_files import StackFiles
@@ -227,15 +227,9 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
     )
     _note_layout(Home(options.home).layout, options.nodes)
     clock, metrics = SystemClock(), Metrics()
-    health = options.settings.health
-    backend = LocalBackend(
-        options.home, nodes, leadership=charge.leadership, probes=_probes(health, is_shared=options.nodes != WHOLE)
-    )
-    watch = HealthWatch(
-        HealthPolicy(every_ms=health.every_ms, max_drained_milli=health.max_drained_milli, is_tested=bool(health.test)),
-        now_ms=clock.now_ms(),
-        ask_test=backend.test,
-    )
+    probes = _probes(options.settings.health, is_shared=options.nodes != WHOLE)
+    backend = LocalBackend(options.home, nodes, leadership=charge.leadership, probes=probes)
+    watch = _health_watch(options.settings.health, backend, clock.now_ms())
     try:
         control = ControlPlane(
             log=store.log,
@@ -261,13 +255,7 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
             printed_bytes=partial(_printed_bytes, backend), reports_steps=progress.reports_steps, hangs=hangs
         )
         metrics.watch_progress(progress)
-        monitor = Monitor(
-            (watch, progress, output),
-            measured=backend.telemetry,
-            view=lambda: control.view,
-            now_ms=clock.now_ms,
-            report=lambda verdicts: _hand_over(control, verdicts),
-        )
+        monitor = _monitor((watch, progress, output), control, backend, clock)
         deps = Deps(
             control=control,
             tokens=store.tokens,
@@ -317,6 +305,23 @@ def _probes(health: HealthSettings, *, is_shared: bool) -> ProbeSettings:
         test=health.test,
         folder=str(health.folder),
         is_shared=is_shared,
+    )
+
+
+def _health_watch(health: HealthSettings, backend: LocalBackend, now_ms: int) -> HealthWatch:
+    policy = HealthPolicy(
+        every_ms=health.every_ms, max_drained_milli=health.max_drained_milli, is_tested=bool(health.test)
+    )
+    return HealthWatch(policy, now_ms=now_ms, ask_test=backend.test)
+
+
+def _monitor(watches: Sequence[Watch], control: ControlPlane, backend: LocalBackend, clock: SystemClock) -> Monitor:
+    return Monitor(
+        watches,
+        measured=backend.telemetry,
+        view=lambda: control.view,
+        now_ms=clock.now_ms,
+        report=lambda verdicts: _hand_over(control, verdicts),
     )
 
 

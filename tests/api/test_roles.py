@@ -119,6 +119,8 @@ CASES = {
     "watch_events": Case(request="GET /v1/events?job=nobody", statuses=(401, 404, 404, 404, 404, 404, 404, 404)),
     "list_nodes": Case(request="GET /v1/nodes", statuses=SEEN_BY_ALL),
     "show_node": Case(request="GET /v1/nodes/n1", statuses=SEEN_BY_ALL),
+    "list_health": Case(request="GET /v1/health", statuses=SEEN_BY_ALL),
+    "show_health": Case(request="GET /v1/nodes/n1/health", statuses=SEEN_BY_ALL),
     "drain_node": Case(request="POST /v1/nodes/n2/drain", statuses=BY_OPERATORS),
     "undrain_node": Case(request="POST /v1/nodes/n2/undrain", statuses=BY_OPERATORS),
     "list_quarantine": Case(request="GET /v1/quarantine", statuses=BY_OPERATORS),

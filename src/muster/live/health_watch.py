@@ -12,8 +12,7 @@ from muster.core.health import Finding, HealthPolicy, NodeCase, NodeTrial, Sever
 from muster.core.health.limits import limit_of
 from muster.model.events import HEALTH, NodeChanged, ObservedEvent
 from muster.model.ids import NodeName
-from muster.model.node import Node, NodeState
-from muster.model.node_health import HealthRecord
+from muster.model.node import HealthRecord, Node, NodeState
 from muster.model.node_limits import NODE_TEST_MS
 from muster.model.records import evolve
 from muster.model.telemetry import NodeTested, ProbeNote, Signal, Telemetry

@@ -7,7 +7,7 @@ node team policy                  the machines, the team tree, and what an opera
 scenario trace                    a whole situation, and a workload to replay
 plan                              the outcome of one cycle
 events requests reports           what happened; what users ask of a job, and what a node reports
-telemetry node_health             what nodes measure, verdicts on it, and what is remembered about the health of a node
+telemetry                         what nodes measure, and verdicts on it
 instructions                      what must be done about it
 quarantine ownership              what a node says it runs, and whose commands it obeys
 access audit                      who may do what, and who did what

@@ -1,4 +1,4 @@
-"""The machines: what each has, where it stands in the topology, and whether it may be used."""
+"""The machines: what each has, where it stands in the topology, whether it may be used, and what befell it."""
 
 from enum import StrEnum
 
@@ -57,3 +57,18 @@ class ClusterSpec(Record, frozen=True, kw_only=True):
     nodes: tuple[Node, ...] = ()
     nvlink_level: LevelName | None = None
     """The level that tensor-parallel groups may span; None means the node itself."""
+
+
+VERDICTS_KEPT = 8
+"""How many verdicts on a node are remembered. More make no difference to how long its next return takes."""
+
+
+class HealthRecord(Record, frozen=True, kw_only=True):
+    """What is remembered about the health of one node."""
+
+    since_ms: int = 0
+    """When the node came into its present state; 0 while it is in its first."""
+    overruled_ms: int = 0
+    """When an operator last put the node back into service; 0 for never."""
+    verdicts_ms: tuple[int, ...] = ()
+    """When health took out the node or one of its GPUs, oldest first: the last few times."""

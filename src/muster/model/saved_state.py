@@ -7,8 +7,7 @@ tell is in here: what was used, learnt, due and promised.
 from muster.model.ids import GpuType, JobId, NodeName, TeamPath
 from muster.model.instructions import KillWorkers
 from muster.model.job import Job
-from muster.model.node import Node
-from muster.model.node_health import HealthRecord
+from muster.model.node import HealthRecord, Node
 from muster.model.quarantine import FoundGang
 from muster.model.records import Record
 from muster.model.scenario import Rules, Scenario

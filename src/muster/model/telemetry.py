@@ -1,7 +1,54 @@
 """What nodes measure, and verdicts on it. Measured values are not kept; verdicts become events."""
 
+import re
+
 from muster.model.ids import JobId, NodeName
 from muster.model.records import Record
+
+CUSTOM = "custom."
+"""The beginning of the names of signals that an operator defines."""
+
+VERDICTS = ("ok", "suspect", "bad")
+"""What a custom signal can say."""
+
+_CUSTOM_NAME = re.compile(r"custom\.[A-Za-z0-9_.-]{1,64}")
+
+
+class SignalKind(Record, frozen=True, kw_only=True):
+    """What a measured value of one name means."""
+
+    unit: str
+    is_counter: bool = False
+    """It only grows, so what matters is by how much it rose lately."""
+    is_grave: bool = False
+    """A counter that should be zero: what it shows when it is first seen counts as a rise."""
+    is_flag: bool = False
+    """Zero or not. Without a value it means one."""
+    is_of_gpu: bool = False
+
+
+SIGNALS: dict[str, SignalKind] = {
+    "gpu_temperature": SignalKind(unit="°C", is_of_gpu=True),
+    "gpu_throttled": SignalKind(unit="", is_flag=True, is_of_gpu=True),
+    "gpu_ecc_corrected": SignalKind(unit="errors", is_counter=True, is_of_gpu=True),
+    "gpu_ecc_uncorrected": SignalKind(unit="errors", is_counter=True, is_grave=True, is_of_gpu=True),
+    "gpu_xid": SignalKind(unit="errors", is_counter=True, is_grave=True, is_of_gpu=True),
+    "gpu_lost": SignalKind(unit="", is_flag=True, is_of_gpu=True),
+    "gpu_power": SignalKind(unit="W", is_of_gpu=True),
+    "nic_speed": SignalKind(unit="Mbit/s"),
+    "nic_errors": SignalKind(unit="errors", is_counter=True),
+    "nic_down": SignalKind(unit="", is_flag=True),
+    "disk_free": SignalKind(unit="bytes"),
+    "disk_errors": SignalKind(unit="errors", is_counter=True),
+    "memory_errors": SignalKind(unit="errors", is_counter=True),
+    "clock_offset": SignalKind(unit="ms"),
+}
+"""All names of signals but those of operators, which begin with `custom.`."""
+
+
+def is_custom(name: str) -> bool:
+    """True for the name of a signal that an operator defines."""
+    return _CUSTOM_NAME.fullmatch(name) is not None
 
 
 class Signal(Record, frozen=True, kw_only=True):

@@ -12,8 +12,7 @@ from immutables import Map
 from muster.model.array import ArrayRecord, JobRecord
 from muster.model.ids import JobId, LevelName, NodeName
 from muster.model.job import Job
-from muster.model.node import Node
-from muster.model.node_health import HealthRecord
+from muster.model.node import HealthRecord, Node
 from muster.model.plan import Promise
 from muster.model.quarantine import FoundGang
 from muster.model.saved_state import TeamUsageRecord

@@ -9,7 +9,7 @@ from muster.cli.drawing.table import TextTable
 from muster.cli.drawing.wording import moment
 from muster.cli.terminal.text import Text
 from muster.client.answers import MeasuredSignal, NodeHealth
-from muster.model.node_health import SIGNALS
+from muster.model.telemetry import SIGNALS
 
 
 def health_list(nodes: Sequence[NodeHealth]) -> RenderableType:

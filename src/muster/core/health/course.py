@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 
 from muster.core.health.limits import Severity
 from muster.model.events import HEALTH
-from muster.model.node import Node, NodeState
-from muster.model.node_health import HealthRecord
+from muster.model.node import HealthRecord, Node, NodeState
 
 CLEAR_READINGS = 6
 """After this many readings well inside the limits a thing counts as well: a minute by default."""

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from enum import IntEnum
 
-from muster.model.node_health import SIGNALS, VERDICTS
-from muster.model.telemetry import Signal
+from muster.model.telemetry import SIGNALS, VERDICTS, Signal
 
 GIB = 1 << 30
 

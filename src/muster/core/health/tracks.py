@@ -7,8 +7,7 @@ link that goes up and down is not in and out of service with it.
 from collections import deque
 
 from muster.core.health.limits import Limit, Severity
-from muster.model.node_health import SIGNALS
-from muster.model.telemetry import Signal
+from muster.model.telemetry import SIGNALS, Signal
 
 
 class Track:

@@ -25,8 +25,7 @@ from muster.model.events import (
 from muster.model.ids import NodeName
 from muster.model.instructions import KillWorkers
 from muster.model.job import Job, JobState
-from muster.model.node import Node, NodeState
-from muster.model.node_health import VERDICTS_KEPT, HealthRecord
+from muster.model.node import VERDICTS_KEPT, HealthRecord, Node, NodeState
 from muster.model.quarantine import FoundGang, SeenJob
 from muster.model.records import evolve
 

@@ -18,8 +18,7 @@ from muster.model.ids import JobId, NodeName
 from muster.model.instructions import Command, Instruction, KillWorkers
 from muster.model.job import Job, JobState
 from muster.model.limits import TURN_MS
-from muster.model.node import Node, NodeState
-from muster.model.node_health import HealthRecord
+from muster.model.node import HealthRecord, Node, NodeState
 from muster.model.records import evolve
 from muster.model.scenario import Rules, Scenario
 from muster.model.spec import Dependency, JobSpec

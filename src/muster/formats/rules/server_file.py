@@ -160,7 +160,7 @@ def read_server_file(source: str | Path) -> ServerSettings:
             every_ms=wire.health.every,
             max_drained_milli=wire.health.max_drained,
             test=wire.health.test or "",
-            folder=folder,
+            folder=folder if wire.health.command or wire.health.test else Path("/"),
         ),
         rules=rules,
     )

@@ -9,10 +9,9 @@ from collections import deque
 from contextlib import suppress
 from pathlib import Path
 
-from muster.model.node_health import SIGNALS
 from muster.model.node_limits import COUNTER_WINDOW_MS, PROBE_SIGNALS
 from muster.model.records import evolve
-from muster.model.telemetry import Signal
+from muster.model.telemetry import SIGNALS, Signal
 
 FILE = "probes.json"
 

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 from muster.model.ids import NodeName
 from muster.model.limits import GPUS_PER_NODE
-from muster.model.node_health import CUSTOM, SIGNALS, VERDICTS, is_custom
 from muster.model.node_limits import PROBE_SIGNALS
-from muster.model.telemetry import Signal
+from muster.model.telemetry import CUSTOM, SIGNALS, VERDICTS, Signal, is_custom
 
 VALUE_MOST = 1 << 60
 """Values are below this, so that they can be added and multiplied by a thousand in 64 bits nearly everywhere."""

@@ -5,8 +5,7 @@ from typing import Any
 from muster.core.health import Finding, HealthPolicy, NodeCase, Severity
 from muster.model.events import HEALTH
 from muster.model.ids import NodeName
-from muster.model.node import Node, NodeState
-from muster.model.node_health import HealthRecord
+from muster.model.node import HealthRecord, Node, NodeState
 from muster.model.telemetry import Signal
 
 POLICY = HealthPolicy(every_ms=10_000)

@@ -6,8 +6,7 @@ import pytest
 
 from muster.core.health import HealthPolicy, NodeTrial, Severity, wish
 from muster.core.health.course import OFFENCES_MS, PENALTY_MOST, penalty
-from muster.model.node import NodeState
-from muster.model.node_health import HealthRecord
+from muster.model.node import HealthRecord, NodeState
 from tests.unit.core.health.builders import NOW_MS, POLICY, a_case, a_finding
 
 TESTED = HealthPolicy(every_ms=10_000, is_tested=True)

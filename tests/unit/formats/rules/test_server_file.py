@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from muster.formats.rules.server_file import ServerSettings, read_server_file
+from muster.formats.rules.server_file import HealthSettings, ServerSettings, read_server_file
 from muster.formats.text.document import InvalidDocument
 
 FULL = """
@@ -123,3 +123,32 @@ def test_what_is_wrong_is_named(tmp_path: Path, text: str, problem: str) -> None
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(InvalidDocument, match="there is no such file"):
         read_server_file(tmp_path / "muster.toml")
+
+
+def test_health_is_read_with_its_folder_and_has_defaults(tmp_path: Path) -> None:
+    path = tmp_path / "muster.toml"
+    path.write_text('[health]\ncommand = "check-node"\nevery = "5s"\nmax_drained = 0.5\ntest = "burn-in"\n')
+    read = read_server_file(path).health
+    assert (read.command, read.every_ms, read.max_drained_milli, read.test) == ("check-node", 5_000, 500, "burn-in")
+    assert read.folder == tmp_path
+    path.write_text("")
+    assert read_server_file(path).health == HealthSettings()
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ('every = "10ms"', "too often"),
+        ('every = "2h"', "too rare"),
+        ("max_drained = 0", "not a share"),
+        ("max_drained = 1.5", "not a share"),
+        ('max_drained = "much"', "max_drained"),
+        ("command = true", "must be text"),
+        ("probe = 1", "probe"),
+    ],
+)
+def test_wrong_health_settings_say_what_is_wrong(tmp_path: Path, line: str, problem: str) -> None:
+    path = tmp_path / "muster.toml"
+    path.write_text(f"[health]\n{line}\n")
+    with pytest.raises(InvalidDocument, match=problem):
+        read_server_file(path)
