@@ -92,7 +92,7 @@ class Desk:
         self.board.announce(Announcement(self.number, step, kind, OPEN, every))
         if state in (COMMITTED, CANCELLED):
             self.board.decide(self.number, state)
-        return self.number
+        return int(self.number)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 TRAINING = """
 import numpy
 from muster.train import Checkpointer
-state = {"weights": numpy.zeros(1000), "step": 0}
+state: dict[str, Any] = {"weights": numpy.zeros(1000), "step": 0}
 with Checkpointer(every=1) as checkpoints:
     step = checkpoints.restore(state)
     assert state["step"] == step and (state["weights"] == step).all()
@@ -86,7 +87,7 @@ def newest(job: AJob) -> int:
     """The newest complete checkpoint in any place, which can be restored."""
     inventory = Inventory(str(job.durable), [str(job.hot_folder())], run=job.run)
     step = max(each.step for each in inventory.checkpoints() if each.complete)
-    state = {"weights": np.zeros(1000), "step": 0}
+    state: dict[str, Any] = {"weights": np.zeros(1000), "step": 0}
     with environment(job.environment(step=step)), Checkpointer() as checkpoints:
         assert checkpoints.restore(state) == step
     assert (state["weights"] == step).all()

@@ -15,7 +15,7 @@ from muster.train.errors import DamagedCheckpoint
 from muster.train.store.inventory import Inventory
 from muster.train.store.parts import (
     FileEntry,
-    Part,
+    RankPart,
     decode_manifest,
     decode_part,
     encode_part,
@@ -133,9 +133,9 @@ def test_names_that_lead_elsewhere_are_refused(name: Any) -> None:
         decode_part(encode_part(part), 7, "rank-00000-of-00001.json")
 
 
-def a_part(**changes: Any) -> Part:
+def a_part(**changes: Any) -> RankPart:
     plain: dict[str, Any] = {"run": "r", "step": 7, "rank": 0, "world": 1, "attempt": 0, "node": "n", "at_ms": 1}
-    return Part(**{**plain, "files": (), **changes})
+    return RankPart(**{**plain, "files": (), **changes})
 
 
 @pytest.mark.parametrize(

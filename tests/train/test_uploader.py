@@ -27,7 +27,7 @@ def save(job: AJob, step: int, rank: int = 0, world: int = 1, **around: Any) -> 
 
 
 def restored(job: AJob, rank: int = 0, world: int = 1, **around: Any) -> int:
-    state = {"weights": np.zeros(3, dtype=int), "rank": -1}
+    state: dict[str, Any] = {"weights": np.zeros(3, dtype=int), "rank": -1}
     with environment(job.environment(rank, world, **around)), Checkpointer() as checkpoints:
         step = checkpoints.restore(state)
     assert (state["weights"] == step).all()
@@ -51,7 +51,7 @@ def test_a_checkpoint_of_two_nodes_is_complete_when_both_have_sent_their_parts(j
     job.notices()
     first = an_uploader(job, "n1")
     assert first.look(0)
-    assert not first.is_complete
+    assert [first.is_complete] == [False]
     assert job.told("uploaded") == []
     assert an_uploader(job, "n2").look(0)
     assert job.told("uploaded") == [{"step": 5, "problem": ""}]

@@ -74,12 +74,13 @@ def train_one(model: nn.Module, optimizer: Any, step: int, rank: int, world: int
     loss.backward()
     if kind == "plain":
         for parameter in model.parameters():
+            assert parameter.grad is not None
             torch.distributed.all_reduce(parameter.grad)
-            parameter.grad /= world  # type: ignore[operator]
+            parameter.grad.div_(world)
     optimizer.step()
     mean = loss.detach().clone()
     torch.distributed.all_reduce(mean)
-    return mean.item() / world
+    return float(mean) / world
 
 
 def agree(rank: int, world: int, *, path: str, every: str, saves: int) -> list[int]:
@@ -95,10 +96,10 @@ def agree(rank: int, world: int, *, path: str, every: str, saves: int) -> list[i
             time.sleep(0.002)
             step += 1
             checkpoints.step(step, state)
-            saved |= {checkpoints.last} - {None}
-            end = torch.tensor(int(len(saved) >= saves))
+            saved |= {checkpoints.last or 0}
+            end = torch.tensor(int(len(saved) > saves))
             torch.distributed.broadcast(end, 0)
-    return sorted(saved | {checkpoints.last} - {None})
+    return sorted({*saved, checkpoints.last or 0} - {0})
 
 
 def leave(rank: int, world: int, *, kind: str, at: int) -> dict[str, Any]:

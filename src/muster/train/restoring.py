@@ -108,11 +108,11 @@ def _tried(context: RankContext, step: int, state: dict[str, Any]) -> str:
 
 def load(context: RankContext, manifest: Manifest, state: dict[str, Any]) -> None:
     """Verify what this rank needs of a checkpoint, and put it into the state."""
-    with SavedState(context, manifest) as saved:
+    with RankSource(context, manifest) as saved:
         put_back(state, saved.tree, saved, say)
 
 
-class SavedState:
+class RankSource:
     """A checkpoint as one rank reads it: its own values, and the shared tensors."""
 
     def __init__(self, context: RankContext, manifest: Manifest) -> None:
@@ -122,7 +122,7 @@ class SavedState:
         self._values: dict[int, RankFile] = {}
         self._shared: SharedTensors | None = None
 
-    def __enter__(self) -> "SavedState":
+    def __enter__(self) -> "RankSource":
         return self
 
     def __exit__(self, *_: object) -> None:

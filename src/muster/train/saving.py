@@ -21,7 +21,7 @@ from muster.train.state.rank_file import pieces
 from muster.train.state.staging import Staging
 from muster.train.state.state_tree import TakenState, take_apart
 from muster.train.state.torch_files import HashedFile, failure_in_words, write_shared
-from muster.train.store.parts import STEP_MOST, FileEntry, Part, encode_part, part_name
+from muster.train.store.parts import STEP_MOST, FileEntry, RankPart, encode_part, part_name
 from muster.train.store.places import Places
 from muster.train.store.retention import clear_for, complete, keep_newest
 from muster.train.store.uploads import upload
@@ -177,7 +177,7 @@ class Saver:
 
     def _commit(self, handle: SaveHandle, files: list[FileEntry]) -> None:
         context = self._context
-        part = Part(
+        part = RankPart(
             run=context.around.run,
             step=handle.step,
             rank=context.rank,

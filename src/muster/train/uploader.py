@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from muster.train.board import Board
 from muster.train.failpoints import failpoint
 from muster.train.notice_pipe import NoticePipe, say
-from muster.train.store.parts import Part
+from muster.train.store.parts import RankPart
 from muster.train.store.places import Places, parts_in, places_of
 from muster.train.store.retention import complete, hot_surplus, keep_newest, manifest_of, remove_steps
 from muster.train.store.stores import FolderStore
@@ -49,8 +49,8 @@ class StepProgress:
     """What was done for one step."""
 
     first_seen_s: float
-    sent: set[Part] = field(default_factory=set)
-    copied: set[Part] = field(default_factory=set)
+    sent: set[RankPart] = field(default_factory=set)
+    copied: set[RankPart] = field(default_factory=set)
     is_complete: bool = False
 
 
@@ -111,7 +111,7 @@ class Uploader:
         self._failures = 0
         return is_late or not copies or progress.is_complete
 
-    def _copy(self, parts: list[Part], progress: StepProgress) -> None:
+    def _copy(self, parts: list[RankPart], progress: StepProgress) -> None:
         for part in parts:
             if self._neighbour is not None and part not in progress.copied:
                 try:
@@ -121,13 +121,13 @@ class Uploader:
                 failpoint("upload.after-copy")
             progress.copied.add(part)
 
-    def _send(self, parts: list[Part], progress: StepProgress) -> None:
+    def _send(self, parts: list[RankPart], progress: StepProgress) -> None:
         for part in parts:
             if self._places.durable is not None and part not in progress.sent:
                 send_part(self._places.own, self._places.durable, part, self._places.runs)
                 progress.sent.add(part)
 
-    def _complete(self, step: int, progress: StepProgress, parts: list[Part]) -> None:
+    def _complete(self, step: int, progress: StepProgress, parts: list[RankPart]) -> None:
         complete(self._places.own, step)
         durable = self._places.durable
         if durable is None or not parts:

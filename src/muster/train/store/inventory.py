@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from muster.train.errors import DamagedCheckpoint, in_words
-from muster.train.store.parts import FileEntry, Manifest, Part, assembled
+from muster.train.store.parts import FileEntry, Manifest, RankPart, assembled
 from muster.train.store.places import manifest_in, problem_of
 from muster.train.store.retention import remove_steps
 from muster.train.store.stores import CheckpointStore, FolderStore, store_at
@@ -75,8 +75,8 @@ class Inventory:
 
     def _described(self, step: int, verify: bool) -> StoredCheckpoint | None:
         problems: list[str] = []
-        durable_parts: list[Part] = []
-        hot_parts: list[Part] = []
+        durable_parts: list[RankPart] = []
+        hot_parts: list[RankPart] = []
         durable = (
             manifest_in(self._durable, step, durable_parts, problems.append) if self._durable is not None else None
         )
@@ -97,7 +97,7 @@ class Inventory:
         self,
         step: int,
         best: Manifest | None,
-        known: list[Part],
+        known: list[RankPart],
         verify: bool,
         wholes: tuple[Manifest | None, Manifest | None],
         problems: list[str],
@@ -124,7 +124,7 @@ class Inventory:
     def _hot_with(self, step: int) -> CheckpointStore | None:
         return next((store for store in self._hot if store.sizes(step)), self._durable)
 
-    def _own(self, parts: Iterable[Part]) -> Iterable[Part]:
+    def _own(self, parts: Iterable[RankPart]) -> Iterable[RankPart]:
         return (part for part in parts if self._run in (None, part.run))
 
     def _newest(self, manifests: Iterable[Manifest | None]) -> Manifest | None:

@@ -44,7 +44,7 @@ class FileEntry:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Part:
+class RankPart:
     """What one rank has written."""
 
     run: str
@@ -72,7 +72,7 @@ class Manifest:
     """A whole checkpoint: the parts of all ranks of one save."""
 
     step: int
-    parts: tuple[Part, ...]
+    parts: tuple[RankPart, ...]
 
     run = property(lambda self: self.parts[0].run)
     world = property(lambda self: self.parts[0].world)
@@ -118,7 +118,7 @@ def is_file_name(name: object) -> bool:
     )
 
 
-def encode_part(part: Part) -> bytes:
+def encode_part(part: RankPart) -> bytes:
     """The text of a part."""
     return _sealed({"format": FORMAT, **asdict(part)})
 
@@ -130,7 +130,7 @@ def encode_manifest(manifest: Manifest) -> bytes:
     return _sealed({"format": FORMAT, **heading, **sizes, "parts": [asdict(part) for part in manifest.parts]})
 
 
-def decode_part(data: bytes, step: int, name: str) -> Part:
+def decode_part(data: bytes, step: int, name: str) -> RankPart:
     """Read a part and check that it is the one of this step and name."""
     part = _part(_unsealed(data, name), name)
     if part.step != step or (part.rank, part.world) != part_of(name):
@@ -150,9 +150,9 @@ def decode_manifest(data: bytes, step: int) -> Manifest:
     return manifest
 
 
-def assembled(step: int, parts: Iterable[Part]) -> Manifest | None:
+def assembled(step: int, parts: Iterable[RankPart]) -> Manifest | None:
     """The checkpoint of the newest attempt of which the parts of all ranks are there; None when there is none."""
-    saves: dict[tuple[str, int, int], dict[int, Part]] = {}
+    saves: dict[tuple[str, int, int], dict[int, RankPart]] = {}
     for part in parts:
         if part.step == step:
             saves.setdefault(part.save, {})[part.rank] = part
@@ -186,7 +186,7 @@ def _spelled(body: dict[str, Any]) -> str:
     return json.dumps(body, sort_keys=True, separators=(",", ":"))
 
 
-def _part(body: Any, name: str) -> Part:
+def _part(body: Any, name: str) -> RankPart:
     if not isinstance(body, dict) or not isinstance(body.get("files"), list) or len(body["files"]) > FILES_MOST:
         raise DamagedCheckpoint(f"{name} is no list of files")
     files = tuple(_file(file, name) for file in body["files"])
@@ -195,7 +195,7 @@ def _part(body: Any, name: str) -> Part:
     run, node = body.get("run"), body.get("node")
     if not isinstance(run, str) or not isinstance(node, str) or numbers["rank"] >= numbers["world"]:
         raise DamagedCheckpoint(f"{name} does not say whose part it is")
-    return Part(run=run, node=node, files=files, **numbers)
+    return RankPart(run=run, node=node, files=files, **numbers)
 
 
 def _file(body: Any, name: str) -> FileEntry:

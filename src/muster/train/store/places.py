@@ -20,7 +20,7 @@ from muster.train.store.parts import (
     PART_BYTES_MOST,
     FileEntry,
     Manifest,
-    Part,
+    RankPart,
     assembled,
     decode_manifest,
     decode_part,
@@ -70,7 +70,7 @@ class Places:
     def manifest(self, step: int) -> Manifest | None:
         """The checkpoint at a step, from the lists that the places have; None when it is not complete."""
         known: list[Manifest] = []
-        parts: list[Part] = []
+        parts: list[RankPart] = []
         for store in self.stores():
             whole = manifest_in(store, step, parts, hear=say)
             if whole is not None:
@@ -138,7 +138,7 @@ def problem_of(path: str, entry: FileEntry) -> str | None:
 
 
 def manifest_in(
-    store: CheckpointStore, step: int, parts: list[Part], hear: Callable[[str], None] = lambda _: None
+    store: CheckpointStore, step: int, parts: list[RankPart], hear: Callable[[str], None] = lambda _: None
 ) -> Manifest | None:
     """The manifest of a step in one store. Without one the parts that are there are added to the list."""
     names = store.sizes(step)
@@ -153,7 +153,7 @@ def manifest_in(
 
 def parts_in(
     store: CheckpointStore, step: int, names: Iterable[str], hear: Callable[[str], None] = lambda _: None
-) -> Iterator[Part]:
+) -> Iterator[RankPart]:
     """The parts of a step in one store."""
     for name in sorted(names):
         if part_of(name) is not None:
@@ -164,7 +164,7 @@ def parts_in(
 
 
 def _runs_at(store: CheckpointStore, step: int) -> list[str]:
-    parts: list[Part] = []
+    parts: list[RankPart] = []
     whole = manifest_in(store, step, parts)
     return [whole.run] if whole is not None else [part.run for part in parts]
 

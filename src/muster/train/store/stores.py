@@ -23,7 +23,7 @@ UNFINISHED = ".unfinished-"
 """How names of files begin that are being written."""
 
 S3_OPTIONS: dict[str, Any] = {
-    "config_kwargs": {"connect_timeout": 5, "read_timeout": 30, "retries": {"max_attempts": 2}}
+    "config_kwargs": {"connect_timeout": 5, "read_timeout": 30, "retries": {"max_attempts": 1}}
 }
 """A server that does not answer is noticed in half a minute. Repeats beyond that are the uploader's."""
 
@@ -193,6 +193,9 @@ class ObjectStore:
         options = S3_OPTIONS if protocol in ("s3", "s3a") else {}
         fsspec = optional.storage_package(protocol)
         self._fs = fsspec.filesystem(protocol, use_listings_cache=False, skip_instance_cache=True, **options)
+        if hasattr(self._fs, "retries"):
+            # Its own repeats would only delay those of the uploader, which say what is wrong.
+            self._fs.retries = 2
         self._base = str(self._fs._strip_protocol(self.root))  # noqa: SLF001 (what fsspec itself does with addresses)
 
     def path(self, step: int) -> str:

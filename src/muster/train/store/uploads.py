@@ -1,13 +1,13 @@
 """One checkpoint sent to durable storage: files, then parts, then the manifest."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
 from muster.train.errors import CheckpointError, DamagedCheckpoint, ForeignCheckpoint, in_words
 from muster.train.failpoints import failpoint
-from muster.train.store.parts import MANIFEST, Part, encode_part, part_name
+from muster.train.store.parts import MANIFEST, RankPart, encode_part, part_name
 from muster.train.store.places import manifest_in, parts_in
 from muster.train.store.stores import CheckpointStore, FolderStore
 
@@ -23,7 +23,7 @@ def upload(own: FolderStore, durable: CheckpointStore, step: int, runs: tuple[st
         send_part(own, durable, part, runs)
 
 
-def send_part(own: FolderStore, target: CheckpointStore, part: Part, runs: tuple[str, ...]) -> None:
+def send_part(own: FolderStore, target: CheckpointStore, part: RankPart, runs: tuple[str, ...]) -> None:
     """Send one part: its files, then the list of them. A part that is there is not sent again."""
     name = part_name(part.rank, part.world)
     sizes = tried(lambda: target.sizes(part.step))
@@ -39,9 +39,9 @@ def send_part(own: FolderStore, target: CheckpointStore, part: Part, runs: tuple
     failpoint("upload.after-part")
 
 
-def _make_room(target: CheckpointStore, part: Part, name: str, runs: tuple[str, ...]) -> None:
+def _make_room(target: CheckpointStore, part: RankPart, name: str, runs: tuple[str, ...]) -> None:
     """Something of this step is there already: of this save, of an earlier attempt, or of another run."""
-    parts: list[Part] = []
+    parts: list[RankPart] = []
     whole = manifest_in(target, part.step, parts)
     for run in [*([whole.run] if whole else []), *(each.run for each in parts)]:
         if runs and run not in runs:
@@ -55,9 +55,9 @@ def _make_room(target: CheckpointStore, part: Part, name: str, runs: tuple[str, 
         tried(lambda: target.remove(part.step, [MANIFEST, name]))
 
 
-def tried(operation: Callable[[], T], pauses_s: Iterable[float] = PAUSES_S) -> T:
+def tried(operation: Callable[[], T]) -> T:
     """Carry out an operation on storage, again if it fails. A missing file or a damaged one stays what it is."""
-    for pause_s in pauses_s:
+    for pause_s in PAUSES_S:
         try:
             return operation()
         except (FileNotFoundError, NotADirectoryError, PermissionError, CheckpointError):
