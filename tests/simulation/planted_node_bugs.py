@@ -158,7 +158,7 @@ PLANTED_ON_NODES: dict[Plant, int] = {
     supervisors_keep_no_grace_periods: 59,
     silence_is_not_absence: 2,
     a_clock_that_is_set_back_stands_still: 22,
-    an_exit_record_is_ignored: 19,
+    an_exit_record_is_ignored: 214,
     a_full_disk_is_not_noticed: 32,
     a_log_that_was_moved_is_not_noticed: 9,
     nodes_without_a_supervisor_are_not_swept: 227,

@@ -1,7 +1,15 @@
 """Bugs that the fault campaign found in the engine; each test says what should be so."""
 
 from muster.backends.fake import FakeBackend, GangScript
-from muster.model.events import CheckpointSaved, HoldsSet, ObservedEvent, WorkersExited
+from muster.model.events import (
+    CheckpointRemoved,
+    CheckpointSaved,
+    HoldsSet,
+    ObservedEvent,
+    ShardsSaved,
+    WorkersExited,
+)
+from muster.model.ids import JobId, NodeName
 from muster.model.job import JobState
 from muster.model.policy import MINUTE_MS
 from muster.model.spec import Launch
@@ -59,6 +67,34 @@ def test_a_save_that_is_reported_late_is_as_old_as_it_is() -> None:
     world.submit(a_job(), FOREVER)
     world.engine.observe(CheckpointSaved(at_ms=MINUTE_MS, job=job, attempt=1))
     assert world.engine.job(job).checkpointed_ms == MINUTE_MS
+
+
+def _part(job: JobId, step: int, at_ms: int) -> ShardsSaved:
+    return ShardsSaved(at_ms=at_ms, job=job, attempt=1, node=NodeName("n1"), step=step, world=1, ranks=(0,))
+
+
+def test_a_part_that_is_reported_late_is_as_old_as_it_is() -> None:
+    world = World()
+    job = world.submit(a_job(checkpoint=True), FOREVER)
+    world.settle()
+    world.backend.advance(10 * MINUTE_MS)
+    world.submit(a_job(), FOREVER)
+    world.engine.observe(_part(job, 10, MINUTE_MS))
+    assert world.engine.job(job).checkpointed_ms == MINUTE_MS
+
+
+def test_planning_hears_that_a_checkpoint_was_removed() -> None:
+    world = World()
+    job = world.submit(a_job(checkpoint=True), FOREVER)
+    world.settle()
+    for step in (1, 2):
+        world.engine.observe(_part(job, step, step * MINUTE_MS))
+    running = world.engine.state.snapshot.running
+    assert running[job].checkpointed_ms == 2 * MINUTE_MS
+    world.engine.observe(CheckpointRemoved(at_ms=3 * MINUTE_MS, job=job, step=2))
+    assert running[job].checkpointed_ms == MINUTE_MS
+    world.engine.observe(CheckpointRemoved(at_ms=3 * MINUTE_MS, job=job, step=1))
+    assert running[job].checkpointed_ms is None
 
 
 def test_a_promise_is_not_renewed_every_millisecond_when_the_job_that_shrank_is_cancelled() -> None:

@@ -16,6 +16,7 @@
     spare_invariants              what must be true of nodes that are kept free
     checkpoint_invariants         what records say of checkpoints, against what was really saved
     wait_invariants               how long a job may wait in a crowd
+    refolding                     what the log folds to, against the state of the engine
     partial_gangs                 how long a part of a gang may outlive the rest
     violations                    what was found wrong
 

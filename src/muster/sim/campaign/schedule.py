@@ -98,7 +98,7 @@ _LATER_WEIGHTS = {
 LATER_MAX = 6
 
 _TRAINING_WEIGHTS = {
-    FaultAction.DAMAGE: 5,
+    FaultAction.DAMAGE: 10,
     FaultAction.REFUSE_UPLOADS: 2,
     FaultAction.REMOVE_CHECKPOINT: 3,
     FaultAction.LOSE_NODE: 1,

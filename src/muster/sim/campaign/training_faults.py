@@ -9,7 +9,7 @@ from muster.model.ids import JobId
 from muster.sim.campaign.schedule import FaultAction, Happening
 from muster.sim.campaign.trial import Trial
 
-TIERS = (StorageTier.HOT, StorageTier.DURABLE, StorageTier.HOT | StorageTier.DURABLE)
+TIERS = (StorageTier.HOT, StorageTier.HOT | StorageTier.DURABLE, StorageTier.HOT | StorageTier.DURABLE)
 
 
 class TrainingFaults:

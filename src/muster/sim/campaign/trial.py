@@ -13,9 +13,7 @@ from muster.engine.apply import Dropped
 from muster.engine.cycle import CycleReport
 from muster.engine.decisions import Decisions
 from muster.engine.engine import Engine
-from muster.engine.folding.folding import fold
 from muster.engine.folding.restoring import recorded, restored
-from muster.engine.folding.state import State
 from muster.engine.paced_clock import PacedClock
 from muster.model.errors import Unavailable
 from muster.model.events import CheckpointDamaged, NodeLost, ObservedEvent
@@ -26,7 +24,6 @@ from muster.model.node import NodeState
 from muster.model.plan import Plan
 from muster.model.policy import DAY_MS, MINUTE_MS
 from muster.model.records import evolve
-from muster.model.saved_state import StateRecord
 from muster.model.scenario import Scenario
 from muster.sim.campaign.backends import TestedBackend
 from muster.sim.campaign.checkpoint_invariants import CheckpointInvariants
@@ -35,6 +32,7 @@ from muster.sim.campaign.faulty_log import FaultyLog
 from muster.sim.campaign.gang_backend import Gangs
 from muster.sim.campaign.partial_gangs import PartialGangs
 from muster.sim.campaign.process_backend import Processes
+from muster.sim.campaign.refolding import refold_problems
 from muster.sim.campaign.schedule import Schedule
 from muster.sim.campaign.spare_invariants import spare_problems
 from muster.sim.campaign.state_invariants import overstays, present_problems
@@ -339,21 +337,7 @@ class Trial:
 
     def refold(self) -> None:
         """Check that folding the log gives the present state."""
-        state, fresh = self.engine.state, State(self.schedule.scenario)
-        for event in self.log.read():
-            if not fold(fresh, event).is_change:
-                raise Broken([f"the log holds an event that says nothing: {event}"])
-        fresh.now_ms = state.now_ms  # reports without news have moved it, and are in no log
-        mine, theirs = recorded(state), recorded(fresh)
-        for what, is_same in (
-            ("facts", mine.facts == theirs.facts),
-            ("situation", mine.snapshot == theirs.snapshot),
-            ("jobs in line", _line(mine) == _line(theirs)),
-            ("draining nodes", state.draining == fresh.draining),
-            ("dependents", state.dependents == fresh.dependents),
-        ):
-            if not is_same:
-                raise Broken([f"the {what} folded from the log are not those that are there"])
+        self.fail_on(refold_problems(self.engine.state, self.schedule.scenario, self.log.read()))
 
     def finish(self) -> None:
         """Go on without faults, and check that every job ends as it should."""
@@ -403,8 +387,3 @@ class Trial:
         lines = self.engine.story(known[0]).splitlines() if known else []
         cut = [f"... {len(lines) - STORY_LINES} more"] if len(lines) > STORY_LINES else []
         return "\n".join(lines[:STORY_LINES] + cut)
-
-
-def _line(state: StateRecord) -> object:
-    """What the starvation watch has from the log. When it looks at jobs next is not in the log."""
-    return None if state.starvation is None else (state.starvation.line, state.starvation.due)

@@ -1,6 +1,6 @@
 """From the parts that ranks save to the checkpoint that the next attempt resumes from."""
 
-from muster.core.lifecycle.checkpoints import OTHERS_LISTED, resume_from
+from muster.core.lifecycle.checkpoints import OTHERS_LISTED, is_being_restored, resume_from
 from muster.model.events import CheckpointDamaged, CheckpointRemoved, CheckpointUploaded, ShardsSaved
 from muster.model.ids import NodeName
 from muster.model.instructions import StartWorkers
@@ -210,6 +210,15 @@ def test_what_an_earlier_attempt_left_unfinished_does_not_crowd_out_a_save_behin
     newest = resume_from(played.job)
     assert newest is not None
     assert newest.step == 10
+
+
+def test_a_checkpoint_is_being_restored_until_the_gang_that_was_told_of_it_runs() -> None:
+    played = running(SAVES)
+    assert not is_being_restored(played.job, 10)
+    played.then(*whole(played.job, 10, 20), evict(at_ms=HOUR_MS), exits(played.job, 0, 1, told=True))
+    played.then(start(played.job, at_ms=2 * HOUR_MS))
+    assert (is_being_restored(played.job, 20), is_being_restored(played.job, 10)) == (True, False)
+    assert not is_being_restored(played.then(up(played.job, at_ms=2 * HOUR_MS)).job, 20)
 
 
 def test_a_late_report_does_not_bring_back_what_was_removed() -> None:
