@@ -9,7 +9,6 @@ PLAIN_ONLY = {
     "integrations": "what it tests is other people's libraries with the user library",
     "train": "what it tests runs in training images and is not compiled",
     "browser": "what it looks at is a page, and what writes that is not compiled",
-    "integrations": "what it needs is in an environment of its own, and what it tests is not compiled",
     "style": "what it reads is the sources",
 }
 

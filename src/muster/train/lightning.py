@@ -35,7 +35,7 @@ def lightning_state(trainer: Any) -> dict[str, Any]:
 
 
 def _progress(loop: dict[str, Any]) -> dict[str, Any]:
-    """The progress of the loops after a batch. Lightning counts it as completed only after its callbacks were called."""
+    """The progress of the loops after a batch. Lightning counts it as completed after its callbacks only."""
     batches = loop.get("epoch_loop.batch_progress", {})
     for count in (batches.get("total"), batches.get("current")):
         if count is not None:
