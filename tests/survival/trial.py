@@ -62,7 +62,8 @@ def reference(folder: Path, *, steps: int, world: int, fsdp: bool = False) -> li
     words = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={world}"]
     program = [str(PROGRAM), "--steps", str(steps), "--ledger", str(ledger), "--path", str(folder / "unused")]
     flags = ["--every", "1000000", *(["--fsdp"] if fsdp else [])]
-    subprocess.run([*words, *program, *flags], check=True, capture_output=True, timeout=END_S)
+    done = subprocess.run([*words, *program, *flags], check=False, capture_output=True, text=True, timeout=END_S)
+    assert done.returncode == 0, done.stderr
     return entries(ledger)
 
 
