@@ -149,6 +149,8 @@ def test_of_a_job_that_has_ended_what_is_in_storage_is_listed_and_can_go() -> No
             return str((await client.get(f"/v1/jobs/{job}")).json()["state"]) == "cancelled"
 
         await eventually(has_ended)
+        [run] = world.backend.runs_over
+        assert run.startswith(f"{job}-"), "nodes may remove their hot checkpoints"
         world.backend.stored = [FoundCheckpoint(step=10, ranks=2, is_complete=True, places=("durable",))]
         assert [each["where"] for each in await _listed(client, job)] == [["durable"]]
         assert (await client.delete(f"/v1/jobs/{job}/checkpoints/10")).status_code == 204

@@ -19,7 +19,7 @@ The contract that every adapter fulfils. It lets either side forget or repeat it
   command that was on its way there comes too late.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -152,6 +152,10 @@ class LiveBackend(Backend, Protocol):
         Called on separate threads, because it waits for nodes, for `timeout_s` at most. A process that does not answer
         is left out. Raises `NotFound` when the job has no process that can tell.
         """
+        ...
+
+    def end_runs(self, runs: Iterable[str]) -> None:
+        """These runs are over for good: their hot checkpoints are removed once they are copied. Never waits."""
         ...
 
     def attach(self, job: JobId) -> Terminal:

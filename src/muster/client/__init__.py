@@ -1,6 +1,6 @@
 """Talk to a Muster server from Python: `Client` has a method for each operation of the API.
 
-    client            the methods
+    client trainings  the methods
     address           the address of the server and the token to send
     transport pauses  one request and its answer, and the pauses between polls
     streams           answers that are streamed

@@ -9,27 +9,22 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 from pathlib import Path
-from typing import Any, Literal, Self, TypeVar, overload
-from urllib.parse import quote
+from typing import Any, Literal, Self, overload
 
 import httpx
 
 from muster.client.address import find_address
 from muster.client.answers import (
-    Answer,
     AuditEntry,
-    Checkpoint,
     Document,
     DryRun,
     Event,
     Identity,
     Job,
     Log,
-    Measure,
     Node,
     NodeHealth,
     QuarantinedGang,
-    Stacks,
     Story,
     Team,
     Token,
@@ -38,20 +33,15 @@ from muster.client.answers import (
 from muster.client.building import build
 from muster.client.pauses import pauses_s
 from muster.client.streams import follow_log, read_events, read_log, read_past_events
+from muster.client.trainings import Trainings, job_path, quoted
 from muster.client.transport import TIMEOUT_S, TRIES, Sleep, Transport
 from muster.model.errors import TimedOut
 
-PAGE_ITEMS = 500
-
-VERIFY_S = 660.0
-"""How long to wait until checkpoints are verified: a little longer than the server takes at the most."""
-
-AnswerT = TypeVar("AnswerT", bound=Answer)
 JobSource = Mapping[str, Any] | str | Path
 """A job as plain values, as the text of a job file, or as the path of a job file."""
 
 
-class Client:
+class Client(Trainings):
     """A connection to one server. As a context manager it closes the connection at the end."""
 
     def __init__(
@@ -119,7 +109,7 @@ class Client:
 
     def job(self, job: str) -> Job:
         """A job in its current state."""
-        return build(Job, self._wire.json("GET", _job_path(job)))
+        return build(Job, self._wire.json("GET", job_path(job)))
 
     def jobs(
         self,
@@ -138,38 +128,19 @@ class Client:
 
     def why(self, job: str) -> Why:
         """Why a job waits, and when it will start."""
-        return build(Why, self._wire.json("GET", f"{_job_path(job)}/why"))
+        return build(Why, self._wire.json("GET", f"{job_path(job)}/why"))
 
     def story(self, job: str) -> Story:
         """How a job got into its state, in words."""
-        return build(Story, self._wire.json("GET", f"{_job_path(job)}/story"))
-
-    def checkpoints(self, job: str) -> Iterator[Checkpoint]:
-        """What a job has saved, oldest first."""
-        return self._pages(f"{_job_path(job)}/checkpoints", Checkpoint, {})
-
-    def verify_checkpoints(self, job: str, step: int | None = None) -> list[Checkpoint]:
-        """Have the files of one checkpoint, or of all, compared with their checksums. This can take minutes."""
-        answer = self._wire.json(
-            "POST", f"{_job_path(job)}/checkpoints/verify", body={"step": step}, timeout_s=VERIFY_S
-        )
-        return [build(Checkpoint, each) for each in answer["items"]]
-
-    def remove_checkpoint(self, job: str, step: int) -> None:
-        """Remove a checkpoint everywhere."""
-        self._wire.send("DELETE", f"{_job_path(job)}/checkpoints/{step}")
-
-    def measures(self, job: str) -> Iterator[Measure]:
-        """What a training measured of itself, such as its loss, oldest first."""
-        return self._pages(f"{_job_path(job)}/measures", Measure, {})
+        return build(Story, self._wire.json("GET", f"{job_path(job)}/story"))
 
     def job_events(self, job: str) -> Iterator[Event]:
         """What happened to a job, oldest first."""
-        return self._pages(f"{_job_path(job)}/events", Event, {})
+        return self._pages(f"{job_path(job)}/events", Event, {})
 
     def request(self, verb: str, job: str, *, reason: str | None = None) -> Job:
         """Ask something of a job, or of every task of an array: one of the verbs of `muster.model.requests`."""
-        return build(Job, self._wire.json("POST", f"{_job_path(job)}/{_quoted(verb)}", body=_because(reason)))
+        return build(Job, self._wire.json("POST", f"{job_path(job)}/{quoted(verb)}", body=_because(reason)))
 
     def cancel(self, job: str, *, reason: str | None = None) -> Job:
         """End a job, or every task of an array."""
@@ -195,12 +166,12 @@ class Client:
         """Change what a job asked for. What is None stays as it is."""
         changes = {"priority": priority, "tier": tier, "max_duration_s": max_duration_s, "tags": tags}
         given = {key: value for key, value in changes.items() if value is not None}
-        return build(Job, self._wire.json("PATCH", _job_path(job), body=given))
+        return build(Job, self._wire.json("PATCH", job_path(job), body=given))
 
     def retry(self, job: str) -> Job:
         """Submit an ended job, or the failed tasks of an array, again."""
         headers = {"Idempotency-Key": uuid.uuid4().hex}
-        return build(Job, self._wire.json("POST", f"{_job_path(job)}/retry", headers=headers))
+        return build(Job, self._wire.json("POST", f"{job_path(job)}/retry", headers=headers))
 
     def wait(self, job: str, timeout: float | None = None) -> Job:
         """Wait until a job has ended in any way. Raises `TimedOut` when that takes longer than `timeout` seconds."""
@@ -228,11 +199,7 @@ class Client:
         """
         query = {"rank": rank, "attempt": attempt, "offset": offset, "limit": limit}
         read = follow_log if follow else read_log
-        return read(self._wire, f"{_job_path(job)}/logs", query)
-
-    def stacks(self, job: str, attempt: int | None = None) -> Stacks:
-        """What the processes of a job are doing now; with `attempt`, what they did when that attempt stood still."""
-        return build(Stacks, self._wire.json("GET", f"{_job_path(job)}/stacks", query={"attempt": attempt}))
+        return read(self._wire, f"{job_path(job)}/logs", query)
 
     def events(
         self, after: int | None = None, *, job: str | None = None, team: str | None = None, follow: bool = True
@@ -250,11 +217,11 @@ class Client:
 
     def node(self, node: str) -> Node:
         """A node in its current state."""
-        return build(Node, self._wire.json("GET", f"/v1/nodes/{_quoted(node)}"))
+        return build(Node, self._wire.json("GET", f"/v1/nodes/{quoted(node)}"))
 
     def node_health(self, node: str) -> NodeHealth:
         """The health of a node."""
-        return build(NodeHealth, self._wire.json("GET", f"/v1/nodes/{_quoted(node)}/health"))
+        return build(NodeHealth, self._wire.json("GET", f"/v1/nodes/{quoted(node)}/health"))
 
     def nodes_health(self) -> Iterator[NodeHealth]:
         """The health of all nodes."""
@@ -262,7 +229,7 @@ class Client:
 
     def drain(self, node: str, *, reason: str | None = None) -> Node:
         """Place no new work on a node. What runs there may end in its own time."""
-        return build(Node, self._wire.json("POST", f"/v1/nodes/{_quoted(node)}/drain", body=_because(reason)))
+        return build(Node, self._wire.json("POST", f"/v1/nodes/{quoted(node)}/drain", body=_because(reason)))
 
     def quarantine(self) -> Iterator[QuarantinedGang]:
         """The gangs that run on nodes although the server's database does not know them."""
@@ -270,15 +237,15 @@ class Client:
 
     def adopt(self, job: str, *, reason: str | None = None) -> None:
         """Let a job continue with its gang in quarantine."""
-        self._wire.json("POST", f"/v1/quarantine/{_quoted(job)}/adopt", body=_because(reason))
+        self._wire.json("POST", f"/v1/quarantine/{quoted(job)}/adopt", body=_because(reason))
 
     def kill_quarantined(self, job: str, *, reason: str | None = None) -> None:
         """End all processes that a job has in quarantine."""
-        self._wire.json("POST", f"/v1/quarantine/{_quoted(job)}/kill", body=_because(reason))
+        self._wire.json("POST", f"/v1/quarantine/{quoted(job)}/kill", body=_because(reason))
 
     def undrain(self, node: str, *, reason: str | None = None) -> Node:
         """Let a drained node take work again."""
-        return build(Node, self._wire.json("POST", f"/v1/nodes/{_quoted(node)}/undrain", body=_because(reason)))
+        return build(Node, self._wire.json("POST", f"/v1/nodes/{quoted(node)}/undrain", body=_because(reason)))
 
     def teams(self) -> Iterator[Team]:
         """All teams with what they use."""
@@ -286,7 +253,7 @@ class Client:
 
     def team(self, path: str) -> Team:
         """A team with what it uses."""
-        return build(Team, self._wire.json("GET", f"/v1/teams/{_quoted(path, safe='/')}"))
+        return build(Team, self._wire.json("GET", f"/v1/teams/{quoted(path, safe='/')}"))
 
     def put_team(
         self,
@@ -303,11 +270,11 @@ class Client:
         given stays as it is.
         """
         body = {"guaranteed": dict(guaranteed or {}), "limit": dict(limit or {}), "weight": weight, **bounds}
-        return build(Team, self._wire.json("PUT", f"/v1/teams/{_quoted(path, safe='/')}", body=body))
+        return build(Team, self._wire.json("PUT", f"/v1/teams/{quoted(path, safe='/')}", body=body))
 
     def delete_team(self, path: str) -> None:
         """Remove a team that has no teams below it and no active jobs."""
-        self._wire.send("DELETE", f"/v1/teams/{_quoted(path, safe='/')}")
+        self._wire.send("DELETE", f"/v1/teams/{quoted(path, safe='/')}")
 
     def tiers(self) -> Any:
         """All tiers, as in a scenario file."""
@@ -344,7 +311,7 @@ class Client:
 
     def revoke_token(self, token: str) -> None:
         """Revoke a token and all tokens that were made with it."""
-        self._wire.send("DELETE", f"/v1/tokens/{_quoted(token)}")
+        self._wire.send("DELETE", f"/v1/tokens/{quoted(token)}")
 
     def audit(self, *, limit: int | None = None) -> Iterator[AuditEntry]:
         """Who did what."""
@@ -369,28 +336,6 @@ class Client:
         """The health of the server. Raises `Unavailable` when its writer has stopped."""
         answer: Document = self._wire.json("GET", "/healthz")
         return answer
-
-    def _pages(
-        self, path: str, kind: type[AnswerT], query: dict[str, Any], *, limit: int | None = None
-    ) -> Iterator[AnswerT]:
-        """All items one by one. The next page is fetched when one is used up."""
-        cursor, left = None, limit
-        while left is None or left > 0:
-            size = PAGE_ITEMS if left is None else min(left, PAGE_ITEMS)
-            page = self._wire.json("GET", path, query={**query, "limit": size, "cursor": cursor})
-            items = page.get("items", [])
-            yield from (build(kind, each) for each in items)
-            cursor, left = page.get("next"), None if left is None else left - len(items)
-            if not cursor:
-                return
-
-
-def _quoted(text: str, *, safe: str = "") -> str:
-    return quote(text, safe=safe)
-
-
-def _job_path(job: str) -> str:
-    return f"/v1/jobs/{_quoted(job)}"
 
 
 def _because(reason: str | None) -> dict[str, str]:

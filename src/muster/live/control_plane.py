@@ -15,6 +15,7 @@ from threading import Thread
 from typing import Any, TypeVar
 
 from muster.backends.base import LiveBackend
+from muster.core.lifecycle.desired import run_id
 from muster.engine.engine import Engine
 from muster.engine.folding.state import State
 from muster.failpoints import failpoint
@@ -31,6 +32,7 @@ from muster.model.closed_rules import closed
 from muster.model.errors import Conflict, InvalidInput, MusterError, Refused, Unavailable
 from muster.model.events import CONFIGURATION, ENGINE, Event, GangsFound, NodeLost, ObservedEvent
 from muster.model.ids import NodeName
+from muster.model.job import Job
 from muster.model.limits import CATCH_UP_MS, QUIET_MS, STEP_DOWN_MS, STORE_LOOK_MS, STORE_SILENCE_MS, WRITE_RETRY_MS
 from muster.model.node import ClusterSpec
 from muster.model.records import evolve
@@ -224,6 +226,9 @@ class ControlPlane:
 
     def _written(self, events: Sequence[Event], records: Sequence[JobRecord]) -> None:
         self._publisher.publish(self._engine.state, events, records)
+        over = [run_id(job) for job in records if isinstance(job, Job) and job.state.is_final and job.spec.can_resume]
+        if over:
+            self._backend.end_runs(over)
 
     def _configure_at_start(self) -> None:
         """Apply the configuration. If it cannot be written now, only reads are possible until it can."""

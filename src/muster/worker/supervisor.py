@@ -24,7 +24,6 @@ What a viewer of a terminal sends              what it receives
 
 import signal
 import time
-from binascii import a2b_base64, b2a_base64
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +42,7 @@ from muster.worker.records.journal import RETRY_MS, Journal
 from muster.worker.records.orphan_cleanup import OrphanCleanup
 from muster.worker.records.register import RegisteredGang
 from muster.worker.service import Conversation, Message, Service
+from muster.worker.terminal_viewers import show_terminal
 from muster.worker.training.hot_tier import HotTier
 from muster.worker.training.stack_dumps import StackDumps, Texts
 from muster.worker.worker_pool import WorkerPool
@@ -235,7 +235,7 @@ class Supervisor:
             case {"token": _, "as": "control"}:
                 self._answer(connection, message)
             case {"token": _, "as": "viewer", "job": str(job)}:
-                self._show(connection, JobId(job))
+                show_terminal(connection, self._pool.terminal_of(JobId(job)))
             case _ if connection is self._control:
                 self._heard_s = time.monotonic()
                 self._take(connection, message)
@@ -347,38 +347,6 @@ class Supervisor:
 
         self._stack_dumps.take(self._pool.stack_requests(job), answer)
 
-    def _show(self, connection: Conversation, job: JobId) -> None:
-        """Let a user watch a terminal, and type."""
-        process = self._pool.terminal_of(job)
-        if process is None or process.terminal is None:
-            connection.say({"over": "no worker of this job on this node has a terminal"})
-            connection.flush()
-            connection.close()
-            return
-        terminal = process.terminal
-
-        def view(data: bytes | None) -> None:
-            if data is None:
-                connection.say({"over": "the worker has ended"})
-            else:
-                connection.say({"output": b2a_base64(data, newline=False).decode()})
-            connection.flush()
-            if data is None:
-                connection.close()
-
-        def hear(_: Conversation, message: Message) -> None:
-            match message:
-                case {"input": str(text)}:
-                    process.type(_typed(text))
-                case {"resize": [int(rows), int(columns)]}:
-                    terminal.resize(rows, columns)
-                case _:
-                    raise BadMessage("not a message to a terminal")
-
-        connection.listen(hear)
-        connection.closed = lambda _: terminal.detach(id(connection))
-        terminal.attach(id(connection), view)
-
 
 def _alive(gang: RegisteredGang) -> Message:
     """The part of a gang that may be running on this node."""
@@ -390,13 +358,6 @@ def _alive(gang: RegisteredGang) -> Message:
         "spec": gang.spec,
         "workers": workers,
     }
-
-
-def _typed(text: str) -> bytes:
-    try:
-        return a2b_base64(text, strict_mode=True)
-    except ValueError as error:
-        raise BadMessage("not base64") from error
 
 
 def _meeting(body: Any) -> Meeting:

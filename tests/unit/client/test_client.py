@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from muster import Client
-from muster.client.client import PAGE_ITEMS
+from muster.client.trainings import PAGE_ITEMS
 from muster.client.transport import CONNECT_TRIES, PAUSE_MAX_S, TRIES
 from muster.model.errors import (
     Conflict,

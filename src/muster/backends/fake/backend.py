@@ -1,7 +1,7 @@
 """The fake backend: carries out commands in virtual time, and reports the outcomes."""
 
 import heapq
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import assert_never
 
@@ -44,6 +44,8 @@ class FakeBackend:
         """Processes that may be alive on each node."""
         self.steps_measured: list[MeasuredStep] = []
         """What trainings have measured of themselves, for tests."""
+        self.runs_over: list[str] = []
+        """Runs that were said to be over."""
         self.stored: list[FoundCheckpoint] = []
         """What is in storage, for tests."""
         self.measured: list[Telemetry] = []
@@ -93,6 +95,10 @@ class FakeBackend:
     def stacks(self, job: JobId, timeout_s: float) -> dict[int, str]:  # noqa: ARG002
         """Simulated workers have no stacks."""
         raise NotFound(f"the processes of {job} cannot tell what they are doing")
+
+    def end_runs(self, runs: Iterable[str]) -> None:
+        """Note them in `runs_over`, for tests."""
+        self.runs_over.extend(runs)
 
     def attach(self, job: JobId) -> Terminal:
         """Simulated workers have no terminal."""

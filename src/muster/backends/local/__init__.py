@@ -14,9 +14,9 @@ sweeping ending                        end what a dead supervisor left, or super
 ownership takeover                     who owns the nodes, and whether a control plane may lead them
 inventory                              this machine as nodes
 attachment                             a user at the terminal of a worker
-checkpoint_errands                     what is in the storage of a run
-metrics_files                          read what trainings measured of themselves
-logs pruning                           read what workers printed, and drop old output
+job_files                              what jobs left on this machine:
+logs pruning                           what workers printed, and how old output is dropped
+metrics_files checkpoint_errands       what trainings measured of themselves, and what is in the storage of a run
 """
 
 from muster.backends.local.backend import LocalBackend

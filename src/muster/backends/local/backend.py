@@ -13,14 +13,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from muster.backends.base import FoundCheckpoint, MeasuredStep, OutputPart
-from muster.backends.local import checkpoint_errands
 from muster.backends.local.attachment import Attachment, attach
 from muster.backends.local.ending import end_supervisors, last_words, node_folders
 from muster.backends.local.handshake import found_gangs
+from muster.backends.local.job_files import JobFiles
 from muster.backends.local.link import Link, Listener
-from muster.backends.local.logs import read_log
-from muster.backends.local.metrics_files import measured_steps
 from muster.backends.local.ports import ReservedPorts
 from muster.backends.local.pruning import LogPruning
 from muster.backends.local.rendezvous_services import LOOK_MS, RendezvousServices
@@ -44,11 +41,9 @@ from muster.model.instructions import Command, StartWorkers, ranks_named
 from muster.model.node import Node
 from muster.model.node_limits import CONTROL_SILENCE_MS, SUPERVISOR_BACKLOG, SUPERVISOR_END_S
 from muster.model.ownership import Leadership
-from muster.model.spec import JobSpec
 from muster.model.telemetry import RankProgress, Telemetry
 from muster.worker.loop import Loop
 from muster.worker.messages import encoded, measured, report
-from muster.worker.output.segments import log_folder
 from muster.worker.probes.prober import ProbeSettings
 from muster.worker.service import Message
 
@@ -63,7 +58,7 @@ NOWHERE = NodeName("")
 """The node of an event that the backend observed by itself, so that no supervisor has to forget it."""
 
 
-class LocalBackend:
+class LocalBackend(JobFiles):
     """Runs workers on this machine."""
 
     def __init__(
@@ -77,7 +72,7 @@ class LocalBackend:
         probes: ProbeSettings | None = None,
     ) -> None:
         """Talk to these nodes. What ran on other nodes of this home is ended first: nothing could reach it any more."""
-        self._home = home
+        super().__init__(home)
         self.on_news = on_news
         self._probes = probes
         """What nodes measure; None when they measure nothing."""
@@ -171,26 +166,6 @@ class LocalBackend:
             for name, link in self._links.items()
             if link.is_up
         }
-
-    def read_output(self, job: JobId, attempt: int, rank: int, offset: int, limit: int) -> OutputPart:
-        """A part of what a worker printed. May be called on any thread."""
-        if not log_folder(self._home, job, attempt, rank).is_dir():
-            raise NotFound(f"worker {rank} of {job} has printed nothing in attempt {attempt}")
-        return read_log(self._home, job, attempt, rank, offset=offset, limit=limit)
-
-    def measured_steps(self, job: JobId, attempts: int) -> tuple[MeasuredStep, ...]:
-        """What the attempts of a job measured of themselves. May be called on any thread."""
-        return measured_steps(self._home, job, attempts)
-
-    def stored_checkpoints(
-        self, spec: JobSpec, run: str, *, step: int | None = None, verify: bool = False
-    ) -> tuple[FoundCheckpoint, ...]:
-        """What is in storage of a run. May be called on any thread, and may take long."""
-        return checkpoint_errands.stored_checkpoints(self._home, spec, run, step=step, verify=verify)
-
-    def remove_checkpoint(self, spec: JobSpec, run: str, step: int) -> None:
-        """Remove a checkpoint from all places. May be called on any thread, and may take long."""
-        checkpoint_errands.remove_checkpoint(self._home, spec, run, step)
 
     def attach(self, job: JobId) -> Attachment:
         """The terminal of an interactive job. Waits for the supervisor."""
