@@ -29,4 +29,5 @@ def test_processes_gather_and_sum_across_workers(machine: Machine, tmp_path: Pat
     begin(machine, a_spec(run, launch=Launch.JAX, env={"JAX_PLATFORMS": "cpu"}), a_gang("n1", "n2"))
     assert codes(machine, 2) == {0: 0, 1: 0}, output(machine, 0)
     for rank in (0, 1):
-        assert output(machine, rank).splitlines()[-1] == (f"process {rank} of 2 gathers [1.0, 2.0] and sums to 3.0")
+        said = f"process {rank} of 2 gathers [1.0, 2.0] and sums to 3.0"
+        assert said in output(machine, rank).splitlines()

@@ -90,10 +90,8 @@ def test_a_failing_process_ends_the_gang_without_a_restart_by_torchrun(machine: 
 def test_a_plain_gang_is_one_process_per_worker_that_sees_all_its_gpus(machine: Machine, tmp_path: Path) -> None:
     begin(machine, a_spec(script(tmp_path, MEETS)), a_gang("n1", "n2", gpus=2))
     assert codes(machine, 2) == {0: 0, 1: 0}, output(machine, 0)
-    assert [output(machine, rank).splitlines()[-1] for rank in (0, 1)] == [
-        "rank 0 of 2 sums to 3 with 0,1",
-        "rank 1 of 2 sums to 3 with 0,1",
-    ]
+    for rank in (0, 1):
+        assert f"rank {rank} of 2 sums to 3 with 0,1" in output(machine, rank).splitlines()
 
 
 def test_a_compound_line_that_calls_torchrun_needs_no_flags(machine: Machine, tmp_path: Path) -> None:
@@ -101,4 +99,6 @@ def test_a_compound_line_that_calls_torchrun_needs_no_flags(machine: Machine, tm
     run = f"echo first | cat; {sys.executable} -m torch.distributed.run {tmp_path}/train.py"
     begin(machine, a_spec(run, launch=Launch.TORCHRUN), a_gang("n1", "n1"))
     assert codes(machine, 2) == {0: 0, 1: 0}, output(machine, 0)
-    assert [output(machine, rank).split("first\n")[1] for rank in (0, 1)] == ["rank 0 of 2\n", "rank 1 of 2\n"]
+    for rank in (0, 1):
+        # A busy machine makes PyTorch print more, such as that a connection is tried again.
+        assert {"first", f"rank {rank} of 2"} <= set(output(machine, rank).splitlines())

@@ -1,13 +1,16 @@
 """Any Python of a job finds `muster.train`, and one with a Muster of its own finds the rest there."""
 
+import os
+import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 from muster.worker.launch import training_path
 from muster.worker.launch.runtime_folder import runtime_folder
-from tests.launchers.gangs import a_gang, begin, codes, output
-from tests.local.machine import Machine, a_spec
+from tests.launchers.gangs import a_gang, begin, codes, output, wait_until
+from tests.local.machine import Machine, a_spec, is_alive
 
 NOTHING_ELSE = (
     "import muster.train.board, importlib.util as u; print(muster.train.board.SIZE, u.find_spec('muster.core'))"
@@ -53,3 +56,16 @@ def test_everything_beside_the_workers_goes_with_the_last_node(machine: Machine)
     assert {each.name for each in runtime_folder(machine.home).iterdir()} >= {".train-n1", ".setup-n2", "n1", "n2"}
     machine.close()
     assert not runtime_folder(machine.home).exists()
+
+
+def test_a_node_whose_home_was_removed_still_ends_in_order(machine: Machine) -> None:
+    begin(machine, a_spec("true"), a_gang("n1"))
+    codes(machine, 1)
+    runtime, pids = runtime_folder(machine.home), [machine.supervisor(node).pid for node in ("n1", "n2")]
+    machine.backend.close()
+    shutil.rmtree(machine.home)
+    for pid in pids:
+        os.kill(pid, signal.SIGTERM)
+        wait_until(lambda pid=pid: not is_alive(pid), "its end")  # type: ignore[misc]
+    assert not runtime.exists()
+    machine.home.mkdir()

@@ -4,6 +4,7 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -83,8 +84,9 @@ class NodeContext:
         withdraw(self.workers)
         remove(setup_folder(self.workers))
         give_back(self.workers)
-        hot = self.hot
-        give_back_if_empty(hot / self.node, hot, hot.parent)
+        with suppress(FileNotFoundError):  # the home may be gone, and then its checkpoints have no name any more
+            hot = self.hot
+            give_back_if_empty(hot / self.node, hot, hot.parent)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,17 @@ import pytest
 
 from muster.model.errors import Refused
 from muster.worker.launch import runtime_folder as module
-from muster.worker.launch.runtime_folder import claim, exit_record, give_back, remove, remove_all, runtime_folder
+from muster.worker.launch.runtime_folder import (
+    SCRATCH,
+    claim,
+    exit_record,
+    give_back,
+    give_back_if_empty,
+    hot_folder,
+    remove,
+    remove_all,
+    runtime_folder,
+)
 
 
 def test_the_name_follows_from_the_home_and_outlives_a_move(tmp_path: Path) -> None:
@@ -63,6 +73,37 @@ def test_everything_in_it_can_be_removed_and_nothing_that_a_link_leads_to(tmp_pa
     assert not place.exists()
     assert kept.exists()
     remove(place)
+
+
+def test_hot_checkpoints_are_on_a_disk_unless_the_operator_names_another_place(tmp_path: Path) -> None:
+    hot = hot_folder(tmp_path, {})
+    assert hot == module.SCRATCH_PARENT / runtime_folder(tmp_path).name / "hot"
+    assert module.PARENT not in hot.parents
+    assert hot_folder(tmp_path, {SCRATCH: ""}) == hot
+    assert hot_folder(tmp_path, {SCRATCH: "/fast"}) == Path("/fast") / runtime_folder(tmp_path).name / "hot"
+
+
+def test_what_is_beside_the_nodes_goes_with_the_last_of_them(tmp_path: Path) -> None:
+    place = tmp_path / "place"
+    for name in ("n1", "n2", ".train-n1/muster", ".setup-n1/run"):
+        (place / name).mkdir(parents=True)
+    give_back(place / "n1")
+    assert {each.name for each in place.iterdir()} == {"n2", ".train-n1", ".setup-n1"}
+    (place / "n2" / "worker").mkdir()
+    give_back(place / "n2")
+    assert (place / "n2" / "worker").exists()
+    (place / "n2" / "worker").rmdir()
+    give_back(place / "n2")
+    assert not place.exists()
+
+
+def test_folders_with_checkpoints_are_not_given_back(tmp_path: Path) -> None:
+    (tmp_path / "hot" / "n1" / "run").mkdir(parents=True)
+    give_back_if_empty(tmp_path / "hot" / "n1", tmp_path / "hot")
+    assert (tmp_path / "hot" / "n1" / "run").exists()
+    (tmp_path / "hot" / "n1" / "run").rmdir()
+    give_back_if_empty(tmp_path / "hot" / "n1", tmp_path / "hot")
+    assert not (tmp_path / "hot").exists()
 
 
 @pytest.mark.parametrize(
