@@ -10,6 +10,7 @@ from muster.backends.local.pruning import Pruning, make_room, prune
 from muster.model.ids import JobId
 from muster.worker.output.budget import Disk
 from muster.worker.output.segments import Segments, log_folder
+from muster.worker.training.metrics_file import metrics_path
 from tests.local.machine import eventually
 
 OLD_S = 1_000_000
@@ -48,6 +49,15 @@ def test_what_is_dropped_still_counts_as_complete(tmp_path: Path) -> None:
     prune(tmp_path / "logs", 0)
     left = read_log(tmp_path, JobId("job-1"), 1, 0, offset=10)
     assert (left.data, left.is_complete) == (b"", True)
+
+
+def test_what_a_job_measured_of_itself_is_dropped_with_its_output(tmp_path: Path) -> None:
+    printed(tmp_path, "job-1", at_s=OLD_S)
+    metrics = metrics_path(tmp_path, JobId("job-1"), 1)
+    metrics.write_text("{}\n" * 10)
+    assert prune(tmp_path / "logs", 130) == 0
+    assert prune(tmp_path / "logs", 129) == 130
+    assert not metrics.exists()
 
 
 def test_output_of_a_gang_that_runs_stays_however_old_it_is(tmp_path: Path) -> None:

@@ -50,9 +50,9 @@ class Announcements:
                 raise BadMessage("not an announcement")
         if kind not in (SAVE, LEAVE) or min(step, every, number) < 0 or max(step, every) > COUNT_MOST:
             raise BadMessage("not an announcement")
-        if kind == LEAVE:
-            self._leaving[JobId(job)] = (attempt, number)
         for _, worker in self._of(JobId(job), attempt):
+            if kind == LEAVE:
+                self._leaving[JobId(job)] = (attempt, number)
             worker.boards.announce(number, step, kind, every)
         self._loop.after(SHOWN_MS, lambda: answer({"announced": self._steps(JobId(job), attempt, number)}))
 

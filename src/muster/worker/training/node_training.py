@@ -1,7 +1,7 @@
 """The training on one node: what its processes report, how far they are, and what is announced to them."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import assert_never
 
 from muster.model.ids import JobId
@@ -21,6 +21,7 @@ from muster.worker.notices import (
 )
 from muster.worker.training.announcements import Announcements
 from muster.worker.training.metrics_file import MetricsFile, metrics_path
+from muster.worker.training.report_rate import ReportRate
 from muster.worker.training.shard_reports import ShardReports
 from muster.worker.training.training_worker import NodeReports, TrainingWorker
 from muster.worker.training.uploads import Uploads
@@ -45,6 +46,7 @@ class TrainingGang:
     metrics: MetricsFile
     uploaded: tuple[int, str] | None = None
     """The last report of the uploader, so that a problem that lasts is reported once."""
+    rate: ReportRate = field(default_factory=ReportRate)
 
 
 class NodeTraining:
@@ -89,12 +91,14 @@ class NodeTraining:
             case ShardWritten():
                 gang.shards.add(notice)
             case Uploaded(step=step, problem=problem):
-                if gang.uploaded != (step, problem):
+                if gang.uploaded != (step, problem) and gang.rate.allows():
                     gang.uploaded = (step, problem)
                     self._reports.report(
                         CheckpointUploaded(at_ms=at_ms, job=job, attempt=attempt, step=step, problem=problem)
                     )
             case Damaged(step=step, rank=rank, problem=problem):
+                if not gang.rate.allows():
+                    return
                 gang.shards.flush()
                 self._reports.report(
                     CheckpointDamaged(at_ms=at_ms, job=job, attempt=attempt, step=step, rank=rank, problem=problem)

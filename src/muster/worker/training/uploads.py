@@ -36,6 +36,7 @@ from muster.worker.output.segments import Segments, folder_name
 from muster.worker.processes import marks
 from muster.worker.processes.strays import badge
 from muster.worker.processes.trees import ProcessTree
+from muster.worker.training.report_rate import ReportRate
 from muster.worker.training.training_worker import NodeReports, TrainingWorker
 
 PROGRAM = (sys.executable, "-P", "-m", "muster.train.uploader", "--grace-s", str(UPLOAD_END_MS // 1000))
@@ -73,6 +74,7 @@ class Upload:
         self._loop = loop
         self._reports = reports
         self._uploaded: tuple[int, str] | None = None
+        self._rate = ReportRate()
         self._killing: Timer | None = None
         self._token = f"{badge(context.home, context.node)}{os.urandom(8).hex()}"
         self._folder = context.workers / self._token
@@ -170,7 +172,9 @@ class Upload:
 
     def _read_notices(self) -> None:
         for notice in self._notices.read():
-            if isinstance(notice, Uploaded) and self._uploaded != (notice.step, notice.problem):
+            if not isinstance(notice, Uploaded) or self._uploaded == (notice.step, notice.problem):
+                continue
+            if self._rate.allows():
                 self._uploaded = (notice.step, notice.problem)
                 self._reports.report(
                     CheckpointUploaded(

@@ -12,11 +12,12 @@ from muster.model.telemetry import RankProgress, Telemetry
 from muster.train.board import CLOSED, LEAVE, LEFT, Board
 from muster.worker.launch.launch_spec import LaunchSpec, NodeContext
 from muster.worker.loop import Callback, Loop, Timer
-from muster.worker.messages import CheckpointReport
+from muster.worker.messages import BadMessage, CheckpointReport
 from muster.worker.notices import BoardMade, Damaged, Measures, ShardWritten, StackTarget, Uploaded
 from muster.worker.processes.cgroups import CgroupRoot
 from muster.worker.training.metrics_file import MetricsFile, metrics_path
 from muster.worker.training.node_training import NodeTraining, TrainingEnd
+from muster.worker.training.report_rate import BURST, ReportRate
 from muster.worker.training.training_worker import NodeReports
 
 JOB = JobId("job-1")
@@ -165,6 +166,57 @@ def test_damage_is_reported(node: _Node) -> None:
     (found,) = node.reported
     assert isinstance(found, CheckpointDamaged)
     assert (found.attempt, found.step, found.rank, found.problem) == (1, 5, 1, "rotten")
+
+
+def test_a_job_that_reports_damage_without_end_is_not_heard_each_time(node: _Node) -> None:
+    node.begin("a")
+    for step in range(1_000):
+        node.training.noticed("a", Damaged(step=step, rank=1, problem="rotten"))
+        node.training.noticed("a", Uploaded(step=step))
+    assert BURST <= len(node.reported) < 100
+
+
+def test_reports_are_allowed_again_after_a_while() -> None:
+    rate = ReportRate(burst=2, per_s=0.5)
+    assert [rate.allows(at_s) for at_s in (10, 10, 10, 11, 12, 13, 100, 100, 100)] == [
+        True, True, False, False, True, False, True, True, False,
+    ]  # fmt: skip
+
+
+def test_what_is_no_announcement_is_refused(node: _Node) -> None:
+    announcements = node.training.announcements
+    for body in (
+        {},
+        {"job": JOB, "attempt": 1, "number": 1, "kind": 3},
+        {"job": JOB, "attempt": 1, "number": 1, "kind": LEAVE, "step": -1},
+        {"job": JOB, "attempt": 1, "number": 1, "kind": LEAVE, "step": 1 << 70},
+    ):
+        with pytest.raises(BadMessage):
+            announcements.announce(body, lambda _: None)
+    with pytest.raises(BadMessage):
+        announcements.decide({"job": JOB})
+
+
+def test_an_announcement_is_answered_with_the_steps_of_the_attempt(node: _Node) -> None:
+    node.begin("a")
+    board = Board.make(str(node.folder / "a" / "boards"), 0, 1)
+    node.training.noticed("a", BoardMade(0))
+    board.record(41, board.made_at_ns, 1)
+    answers: list[dict[str, object]] = []
+    announcements = node.training.announcements
+    for attempt in (1, 2):
+        body = {"job": JOB, "attempt": attempt, "number": attempt, "kind": LEAVE, "step": 50}
+        announcements.announce(body, answers.append)
+    node.loop.pass_time()
+    gang = {"job": JOB, "number": 1, "attempt": 1}
+    assert answers[0] == {"announced": {**gang, "ranks": [[0, 1, 41, board.made_at_ns % (1 << 53), False]]}}
+    assert answers[1] == {"announced": {"job": JOB, "number": 2, "attempt": 2, "ranks": []}}
+    announcements.decide({**gang, "attempt": 2, "kept": True})
+    assert not announcements.has_agreed(JOB, 2)
+    announcements.decide({**gang, "kept": True})
+    assert announcements.has_agreed(JOB, 1)
+    node.training.ended("a", 1)
+    assert not announcements.has_agreed(JOB, 1)
 
 
 def test_progress_is_measured_while_there_are_boards(node: _Node) -> None:
