@@ -259,6 +259,15 @@ def test_four_ranks_become_three_and_shards_are_cut_anew(job: AJob) -> None:
     assert (np.concatenate(parts) == whole).all()
 
 
+def test_the_last_step_is_one_that_all_ranks_have_saved(tmp_path: Path) -> None:
+    known = []
+    for rank in range(2):
+        with environment({"RANK": str(rank), "WORLD_SIZE": "2"}), Checkpointer(str(tmp_path), every=9) as checkpoints:
+            checkpoints.save(1, a_state()).wait()
+            known.append(checkpoints.last)
+    assert known == [None, 1]
+
+
 def test_parts_of_two_attempts_are_never_one_checkpoint(job: AJob) -> None:
     for rank, restart in ((0, 0), (1, 1)):
         with environment(job.environment(rank, 2, restart=restart)), Checkpointer() as checkpoints:

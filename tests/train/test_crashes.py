@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 TRAINING = """
 import numpy
 from muster.train import Checkpointer
-state: dict[str, Any] = {"weights": numpy.zeros(1000), "step": 0}
+state = {"weights": numpy.zeros(1000), "step": 0}
 with Checkpointer(every=1) as checkpoints:
     step = checkpoints.restore(state)
     assert state["step"] == step and (state["weights"] == step).all()

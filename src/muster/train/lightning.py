@@ -4,7 +4,8 @@
     trainer = Trainer(callbacks=[lightning_callback()], enable_checkpointing=False)
 
 The model, optimizers, schedules, the progress of the loops and the states of other callbacks and of the data module go
-into the checkpoint. When the job is asked to leave, the trainer stops after the save.
+into the checkpoint. Within an epoch Lightning reads its data from the beginning again, unless the data module keeps its
+own place. When the job is asked to leave, the trainer stops after the save.
 """
 
 from functools import cache
@@ -25,7 +26,7 @@ def lightning_state(trainer: Any) -> dict[str, Any]:
         "model": trainer.strategy.model,
         "optimizers": list(trainer.optimizers),
         "schedules": [config.scheduler for config in trainer.lr_scheduler_configs],
-        "loop": _progress(trainer.fit_loop.state_dict()),
+        "loop": _progress(trainer),
     }
     if trainer.datamodule is not None:
         state["data"] = trainer.datamodule
@@ -34,12 +35,19 @@ def lightning_state(trainer: Any) -> dict[str, Any]:
     return state
 
 
-def _progress(loop: dict[str, Any]) -> dict[str, Any]:
-    """The progress of the loops after a batch. Lightning counts it as completed after its callbacks only."""
-    batches = loop.get("epoch_loop.batch_progress", {})
-    for count in (batches.get("total"), batches.get("current")):
-        if count is not None:
-            count["completed"] = count["processed"]
+def _progress(trainer: Any) -> dict[str, Any]:
+    """The progress of the loops after a batch.
+
+    Lightning counts the batch, and after the last one the epoch, as completed only when its callbacks were called.
+    """
+    loop: dict[str, Any] = trainer.fit_loop.state_dict()
+    batches, epochs = loop["epoch_loop.batch_progress"], loop["epoch_progress"]
+    for count in (batches["total"], batches["current"]):
+        count["completed"] = count["processed"]
+    if trainer.is_last_batch:
+        batches["current"].update(dict.fromkeys(batches["current"], 0))
+        for count in (epochs["total"], epochs["current"]):
+            count.update(dict.fromkeys(count, count["ready"]))
     return loop
 
 

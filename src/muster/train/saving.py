@@ -146,8 +146,10 @@ class Saver:
         except OSError as error:
             problem = UnwritableCheckpoint(f"{context.places.own.path(step)}: {in_words(error)}")
         _raise_first(context.peers.gather((problem and (type(problem), str(problem)), False)))
-        self._follow_up(step)
-        self._committed(step)
+        is_seen_whole = self._follow_up(step)
+        # Without a group a rank knows of the others only what is on disk here.
+        if is_seen_whole or context.peers.group is not None:
+            self._committed(step)
 
     def _prepared(self, step: int) -> CheckpointError | None:
         """Make room for the part; what is in the way of it."""
@@ -191,8 +193,8 @@ class Saver:
         told = {"step": part.step, "rank": part.rank, "world": part.world, "bytes": part.bytes}
         context.pipe.tell("shard", {**told, "cost_ms": handle.cost_ms})
 
-    def _follow_up(self, step: int) -> None:
-        """Complete the checkpoint, send it away and tidy up, as far as no uploader does that."""
+    def _follow_up(self, step: int) -> bool:
+        """Complete the checkpoint, send it away and tidy up, as far as no uploader does that; True if all is here."""
         places, context = self._context.places, self._context
         manifest = complete(places.own, step)
         if places.is_uploaded_here and places.durable is not None:
@@ -202,6 +204,7 @@ class Saver:
                 keep_newest(places.durable, context.keep, context.around.run)
         if places.hot is None and manifest is not None:
             keep_newest(places.own, context.keep, context.around.run)
+        return manifest is not None
 
     def _complain(self, step: int, error: CheckpointError) -> None:
         text = in_words(error)
