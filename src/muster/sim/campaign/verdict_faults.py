@@ -9,8 +9,7 @@ from muster.core.health import Finding, HealthPolicy, NodeCase, Severity, guarde
 from muster.model.events import HEALTH, HangFound, HangOver, NodeChanged, StragglerFound, StragglerGone, VerdictEvent
 from muster.model.ids import JobId, NodeName
 from muster.model.job import Cause, Job, JobState
-from muster.model.node import NodeState
-from muster.model.node_health import HealthRecord
+from muster.model.node import HealthRecord, NodeState
 from muster.model.policy import HOUR_MS
 from muster.model.records import evolve
 from muster.model.spec import Remedy
