@@ -11,12 +11,13 @@ from muster.sim.campaign.violations import Violations
 from tests.simulation.planted_bugs import PLANTED, Plant
 from tests.simulation.planted_node_bugs import PLANTED_ON_NODES
 from tests.simulation.planted_training_bugs import PLANTED_IN_TRAINING
+from tests.simulation.planted_verdict_bugs import PLANTED_IN_VERDICTS
 from tests.simulation.planted_wait_bugs import PLANTED_IN_CROWDS
 
 SCHEDULES = 300
 CROWDS = 100
 AT_ONCE = 10
-BUGS = PLANTED | PLANTED_ON_NODES | PLANTED_IN_TRAINING
+BUGS = PLANTED | PLANTED_ON_NODES | PLANTED_IN_TRAINING | PLANTED_IN_VERDICTS
 FURTHER = 100
 """Schedules after the known one in which a planted bug is looked for: planning may change which one finds it."""
 

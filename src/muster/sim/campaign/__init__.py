@@ -7,6 +7,7 @@
     trial                         one schedule under way
     fault_actions                 what is done to jobs, nodes, the log and the engine
     training_faults               what is done to checkpoints
+    verdict_faults                slow ranks, hangs, and probes of nodes that flap
     backends                      backends under test, which know the truth
     process_backend gang_backend  the tested backends: process by process, and whole gangs
     faulty_link                   the connection, which loses, repeats and delays messages

@@ -15,6 +15,7 @@ from muster.sim.campaign.random_cluster import SPOT
 from muster.sim.campaign.schedule import FaultAction, Happening
 from muster.sim.campaign.training_faults import TrainingFaults
 from muster.sim.campaign.trial import Broken, Trial
+from muster.sim.campaign.verdict_faults import VerdictFaults
 
 NOTICE_MS = 2 * MINUTE_MS
 """How long before a spot node is reclaimed this is announced."""
@@ -31,6 +32,8 @@ NEED_A_WRITER = (
     FaultAction.USURP,
     FaultAction.STAND,
     FaultAction.REMOVE_CHECKPOINT,
+    FaultAction.STRAGGLER,
+    FaultAction.HANG,
 )
 """Actions that are skipped while the log cannot be written."""
 
@@ -41,6 +44,7 @@ class FaultActions:
     def __init__(self, trial: Trial) -> None:
         self._trial = trial
         self._training = TrainingFaults(trial)
+        self._verdicts = VerdictFaults(trial)
         self._down: dict[str, None] = {}
         """Nodes that are gone, whether or not the engine knows it."""
         self._acts: dict[FaultAction, Callable[[Happening], None]] = {
@@ -76,6 +80,7 @@ class FaultActions:
             FaultAction.RESTORE: self._restore,
             FaultAction.TAKE_OVER: self._take_over,
             **self._training.acts,
+            **self._verdicts.acts,
         }
 
     def happen(self, happening: Happening) -> None:
@@ -85,6 +90,7 @@ class FaultActions:
             return
         try:
             self._acts[happening.action](happening)
+            self._verdicts.look()
         except Unavailable as error:
             trial.start_again(f"{error}")
         trial.look(f"{happening.action}")
@@ -96,6 +102,7 @@ class FaultActions:
         trial.mend_log()
         trial.link.calm()
         self._training.make_good()
+        self._verdicts.make_good()
         for node in tuple(trial.engine.state.nodes.values()):
             self._down.pop(node.name, None)
             trial.tested.slow(node.name, PARTS)

@@ -12,7 +12,7 @@ from muster.model.ids import JobId
 from muster.model.policy import HOUR_MS, MINUTE_MS
 from muster.model.scenario import Scenario
 from muster.sim.campaign.random_cluster import circumstances
-from muster.sim.campaign.workload import Submission, a_submission, saved_by_steps
+from muster.sim.campaign.workload import Submission, a_submission, saved_by_steps, with_remedies
 
 HAPPENINGS_MIN, HAPPENINGS_MAX = 14, 34
 """Enough happenings for faults to overlap, and few enough for a schedule to take a tenth of a second."""
@@ -55,6 +55,9 @@ class FaultAction(StrEnum):
     DAMAGE = "damage a checkpoint"
     REFUSE_UPLOADS = "let durable storage refuse copies"
     REMOVE_CHECKPOINT = "remove a checkpoint"
+    STRAGGLER = "find a slow rank"
+    HANG = "find a job that stands still"
+    FLAP = "let probes of nodes flap"
 
 
 _WEIGHTS = {
@@ -107,6 +110,11 @@ _TRAINING_WEIGHTS = {
 """What happens where jobs save by steps. Drawn from a random stream of its own, like how these jobs save."""
 
 TRAINING_MIN, TRAINING_MAX = 3, 12
+
+_VERDICT_WEIGHTS = {FaultAction.STRAGGLER: 4, FaultAction.HANG: 2, FaultAction.FLAP: 4}
+"""Verdicts on ranks and nodes. Drawn from a random stream of their own."""
+
+VERDICTS_MAX = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,7 +175,20 @@ def schedule(seed: int) -> Schedule:
         habits=_habits(chance),
         in_batches=chance.random() < 0.2,
     )
-    return _with_training(drawn, Random(f"training {seed}"))
+    return _with_verdicts(_with_training(drawn, Random(f"training {seed}")), Random(f"verdicts {seed}"))
+
+
+def _with_verdicts(drawn: Schedule, chance: Random) -> Schedule:
+    """In half of the schedules without whole gangs, jobs say what to do about slow ranks and hangs, and these come."""
+    if drawn.whole_gangs or chance.random() < 0.5:
+        return drawn
+    happenings = tuple(
+        each if each.submission is None else replace(each, submission=with_remedies(chance, each.submission))
+        for each in drawn.happenings
+    )
+    last_ms = happenings[-1].at_ms + HOUR_MS
+    further = _further(chance, _VERDICT_WEIGHTS, chance.randint(1, VERDICTS_MAX), last_ms)
+    return replace(drawn, happenings=_in_order(*happenings, *further))
 
 
 def _with_training(drawn: Schedule, chance: Random) -> Schedule:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from muster.checker.facts import milli_on_device
 from muster.core.lifecycle import occupied
 from muster.engine.folding.state import State
+from muster.model.events import HEALTH
 from muster.model.ids import JobId, NodeName
 from muster.model.job import Job, JobState, Placement, Worker
 from muster.model.resources import GPU_MILLI
@@ -28,6 +29,7 @@ def present_problems(state: State, tested: TestedBackend, now_ms: int) -> Iterat
     yield from _arrays(state)
     yield from _processes(state, tested)
     yield from _snapshot(state, scenario, holders)
+    yield from _verdicts(state)
     yield from (f"{job}: useful work is counted twice" for job in tested.overcounted())
 
 
@@ -41,6 +43,19 @@ def overstays(state: State, now_ms: int) -> Iterator[str]:
             yield f"{job.id}: was told to leave and is not killed after its grace period"
         if job.state in ACTIVE and job.leaving and (job.leaving_by_ms or 0) <= now_ms:
             yield f"{job.id}: workers that it gave up are not killed after their grace period"
+
+
+def _verdicts(state: State) -> Iterator[str]:
+    """Verdicts take out no more than a fifth of the nodes of a pool at once, or one node."""
+    out: dict[str, int] = {}
+    members: dict[str, int] = {}
+    for node in state.nodes.values():
+        members[node.pool] = members.get(node.pool, 0) + 1
+        is_out = state.set_aside.get(node.name) == HEALTH and not node.state.takes_work
+        out[node.pool] = out.get(node.pool, 0) + is_out
+    for pool, count in out.items():
+        if count > max(members[pool] // 5, 1):
+            yield f"{count} of {members[pool]} nodes of pool {pool} are out by verdicts"
 
 
 def _records(state: State) -> Iterator[str]:

@@ -214,7 +214,13 @@ def _ending(account: _Account, job: Job) -> Iterator[str]:
 
 
 def _is_fault(job: Job) -> bool:
-    return job.cause in (Cause.NODE_FAILURE, Cause.START_FAILURE, Cause.DAMAGED_CHECKPOINT)
+    return job.cause in (
+        Cause.NODE_FAILURE,
+        Cause.START_FAILURE,
+        Cause.DAMAGED_CHECKPOINT,
+        Cause.STRAGGLER,
+        Cause.HANG,
+    )
 
 
 def _is_behind(event: Event, mine: int, rank: dict[TierName, int]) -> bool:

@@ -18,6 +18,7 @@ from muster.model.spec import (
     JobSpec,
     Launch,
     Parallelism,
+    Remedy,
     Retry,
     RetryCause,
     RoleSpec,
@@ -68,6 +69,13 @@ def saved_by_steps(chance: Random, submission: Submission) -> Submission:
         spec=evolve(submission.spec, checkpoint=evolve(checkpoint, keep=keep)),
         scripts=tuple(replace(each, shards=shards, saves=True) for each in submission.scripts),
     )
+
+
+def with_remedies(chance: Random, submission: Submission) -> Submission:
+    """The same job, which says what is to be done about slow ranks and hangs."""
+    remedies = tuple(Remedy)
+    spec = evolve(submission.spec, on_straggler=chance.choice(remedies), on_hang=chance.choice(remedies))
+    return replace(submission, spec=spec)
 
 
 def _shards(chance: Random) -> ShardScript:
