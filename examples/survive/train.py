@@ -80,7 +80,7 @@ def main() -> None:
             fully_shard(block)
         fully_shard(model)
     elif dist.is_initialized():
-        # So that gradients are summed in the same order in every step: without it DDP arranges them anew after the first
+        # So that gradients are summed in the same order in every step. Otherwise DDP arranges them anew after the first
         # step of a process, and a resumed training would differ in the last bits.
         model = DistributedDataParallel(model, find_unused_parameters=True)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)

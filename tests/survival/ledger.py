@@ -38,7 +38,7 @@ class Resume:
     resumed: int
     """The first step after."""
     lost_s: float
-    """How old the repeated work was: from the step that was resumed from to the last one."""
+    """How long the repeated work had taken, in the attempt that was interrupted."""
     stood_s: float
     """From the last step before to the first step after."""
 
@@ -46,10 +46,11 @@ class Resume:
 def resumes(found: list[Entry]) -> Iterator[Resume]:
     """Every interruption that the steps show: an attempt after another, or steps that go back."""
     done_s: dict[int, float] = {}
+    begun_s = found[0].at_s if found else 0.0
     for before, after in pairwise(found):
         done_s[before.step] = before.at_s
         if after.step != before.step + 1 or after.restart != before.restart:
-            since_s = done_s.get(after.step - 1, found[0].at_s)
+            since_s, begun_s = max(done_s.get(after.step - 1, begun_s), begun_s), after.at_s
             yield Resume(
                 reached=before.step,
                 resumed=after.step,
