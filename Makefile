@@ -13,6 +13,8 @@ WORKERS ?= 2
 SEEDS ?= 0..10000
 # Of `make chaos`: how many faults strike over all runs, the first trial, and after how long no other begins.
 FAULTS ?= 500
+# How many times a training is killed after that.
+KILLS ?= 100
 SEED ?= 1
 MINUTES ?= 60
 ONLY ?=
@@ -87,6 +89,7 @@ bench: $(COMPILED_READY) ## Measure how fast the core decides, plain and compile
 	$(COMPILED)/bin/python -m benchmarks.flood
 	$(COMPILED)/bin/python -m benchmarks.store
 	$(COMPILED)/bin/python -m benchmarks.supervisor
+	$(BIN)/python -m benchmarks.checkpoints
 
 soak: $(READY) ## Ten thousand fault schedules, or some: make soak SEEDS=357..358
 	$(BIN)/python -m muster.sim.campaign $(SEEDS) --processes $(WORKERS)
@@ -94,6 +97,7 @@ soak: $(READY) ## Ten thousand fault schedules, or some: make soak SEEDS=357..35
 chaos: services compiler $(READY) ## Strike real servers; goes on where it ended: make chaos FAULTS=500 SEED=1 MINUTES=60 ONLY=control-kill
 	$(BIN)/python -m tests.chaos --faults $(FAULTS) --seed $(SEED) --minutes $(MINUTES) --processes $(WORKERS) \
 		--only '$(ONLY)' --resume $(RESULTS)
+	$(BIN)/python -m tests.survival --kills $(KILLS) --seed $(SEED)
 
 proof: $(COMPILED_READY) ## Measure packing, mixed GPU types, estimates, training time and policies; traces are in MUSTER_TRACES
 	$(BIN)/python -m benchmarks.packing

@@ -123,7 +123,7 @@ class _Trial:
         started = self._cluster.start()
         assert started.is_up, started.said
         self._job = self._cluster.client().submit(job).id
-        self._await_step(0, RECOVERY_S)
+        self._await_step(0, RECOVERY_S, since_s=time.time())
         turns = [self._kinds[number % len(self._kinds)] for number in range(self._kills)]
         self._chance.shuffle(turns)
         for kind in turns:
@@ -135,27 +135,35 @@ class _Trial:
         self._await_end()
 
     def _strike(self, kind: str) -> None:
-        before = self._reached()
         what = STRIKES[kind](self._cluster, self._chance)
         at_s = time.time()
         if what is None:
             self.result.problems.append(f"there was nothing to strike for {kind}")
             return
-        stepped_s = self._await_step(before, RECOVERY_S, since_s=at_s)
+        before = self._last()
+        restart = before.restart if kind in INTERRUPTS else None
+        stepped_s = self._await_step(before.step, RECOVERY_S, since_s=at_s, after_restart=restart)
         self.result.struck.append(Struck(kind=kind, what=what, at_s=at_s, stepped_s=stepped_s))
         if stepped_s is None:
             self.result.problems.append(
-                f"{kind} ({what}): no new step after {RECOVERY_S:.0f} s, and it was at {before}"
+                f"{kind} ({what}): no new step after {RECOVERY_S:.0f} s, and it was at {before.step}"
             )
 
-    def _await_step(self, beyond: int, patience_s: float, since_s: float | None = None) -> float | None:
-        """Wait for a step that was never done before; how long that took."""
-        begun_s = time.time() if since_s is None else since_s
-        while time.time() < begun_s + patience_s:
-            if self._reached() > beyond or self._has_ended():
-                return time.time() - begun_s
+    def _await_step(
+        self, beyond: int, patience_s: float, *, since_s: float, after_restart: int | None = None
+    ) -> float | None:
+        """Wait for a step of a later attempt, or for a step that was not done before; how long that took."""
+        while time.time() < since_s + patience_s:
+            last = self._last()
+            is_new = last.step > beyond if after_restart is None else last.restart > after_restart
+            if is_new or self._has_ended():
+                return time.time() - since_s
             time.sleep(0.1)
         return None
+
+    def _last(self) -> Entry:
+        found = entries(self._ledger)
+        return found[-1] if found else Entry(step=0, loss="", restart=0, at_s=0.0)
 
     def _reached(self) -> int:
         return max((entry.step for entry in entries(self._ledger)), default=0)
