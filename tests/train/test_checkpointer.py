@@ -3,6 +3,8 @@
 import json
 import os
 import random
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -185,6 +187,20 @@ def test_the_step_of_the_control_plane_is_restored_and_no_other(job: AJob) -> No
         assert checkpoints.restore(state) == 5
         assert job.board().step == 5
     assert (state["weights"] == 5).all()
+
+
+def test_a_gang_that_was_formed_anew_restores_the_newest_that_it_has_saved_since(job: AJob) -> None:
+    with environment(job.environment()), Checkpointer() as checkpoints:
+        for step in (5, 10):
+            checkpoints.save(step, {"step": step}).wait()
+    state = {"step": 0}
+    with environment(job.environment(step=5)), Checkpointer() as checkpoints:
+        assert checkpoints.restore(state) == 5, "this process has a board of its own, and no other has ended"
+    ended = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True)
+    Board.make(str(job.boards), 7, 8)._words[1] = int(ended.stdout)
+    with environment(job.environment(step=5)), Checkpointer() as checkpoints:
+        assert checkpoints.restore(state) == 10
+    assert state == {"step": 10}
 
 
 def test_what_is_damaged_in_all_places_is_reported(job: AJob) -> None:

@@ -197,3 +197,22 @@ class Board:
 def board_path(folder: str, rank: int) -> str:
     """The file with the board of a rank."""
     return os.path.join(folder, f"rank-{rank}.board")
+
+
+def has_earlier_process(folder: "str | None") -> bool:
+    """True when a process that has ended left a board in the folder: its worker runs its processes again."""
+    try:
+        names = [name for name in os.listdir(folder) if name.endswith(".board")] if folder is not None else []
+    except OSError:
+        return False
+    return any(_has_ended(os.path.join(folder or "", name)) for name in names)
+
+
+def _has_ended(path: str) -> bool:
+    board = Board.open(path)
+    if board is None:
+        return False
+    try:
+        return not os.path.exists(f"/proc/{board.pid}")
+    finally:
+        board.close()

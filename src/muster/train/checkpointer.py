@@ -21,7 +21,7 @@ from typing import Any
 from muster.train import optional
 from muster.train.agreement import DECISION_S, Agreement
 from muster.train.announcer import Announcer
-from muster.train.board import CLOSED, LEAVE, LEFT, SIZE, Board
+from muster.train.board import CLOSED, LEAVE, LEFT, SIZE, Board, has_earlier_process
 from muster.train.busy import BusyTime, busy_time_of
 from muster.train.durations import DEFAULT_S, seconds_of, steps_of
 from muster.train.errors import CheckpointError, UnwritableCheckpoint
@@ -156,6 +156,7 @@ class Checkpointer:
         if hasattr(self, "_board"):
             return
         rank, world = place_in_world()
+        is_again = has_earlier_process(self._around.boards)
         self._board = self._made_board(rank, world)
         self._board.resume_at(max(0, step))
         self._agreement = Agreement(self._board, self._every_steps, DECISION_S)
@@ -173,6 +174,7 @@ class Checkpointer:
                 peers=self._peers,
                 pipe=self._pipe,
                 board=self._board,
+                is_again=is_again,
             )
             self._saver = Saver(self._context, self._committed)
         self._decide_who_decides(rank, world)

@@ -1,7 +1,8 @@
 """One checkpoint found, verified and put into the user's state.
 
-In a job the control plane says which step, the same for all ranks. Elsewhere the newest complete one is taken, and the
-one before it when a file of it is damaged in all places.
+In a job the control plane says which step, the same for all ranks. Where a launcher forms the gang anew without a new
+attempt, as elastic torchrun does, ranks have saved since then, so they agree on the newest that all of them see.
+Outside Muster the newest complete one is taken too, and the one before it when a file is damaged in all places.
 """
 
 import contextlib
@@ -30,9 +31,10 @@ LOOK_S = 0.5
 def restore(context: RankContext, state: dict[str, Any]) -> int:
     """Put a checkpoint into the state; its step, or 0 when there is none."""
     context.peers.meet()
-    if context.around.is_in_muster and context.around.step is not None:
+    is_formed_anew = any(context.peers.gather(context.is_again))
+    if context.around.is_in_muster and context.around.step is not None and not is_formed_anew:
         return _restored_as_told(context, state, context.around.step)
-    candidates = _agreed(context, _candidates(context))
+    candidates = _agreed(context, _in_all_places(context.places) if is_formed_anew else _candidates(context))
     if not candidates:
         return 0
     problem = ""
@@ -64,6 +66,15 @@ def _arrived(places: Places, step: int) -> Manifest:
             raise DamagedCheckpoint(f"step {step}: the lists of files of all ranks are in none of the places")
         time.sleep(LOOK_S)
     return manifest
+
+
+def _in_all_places(places: Places) -> list[int]:
+    """Complete checkpoints wherever they are, newest first: the newest are only on the disks of nodes yet."""
+    steps: set[int] = set()
+    for store in places.stores():
+        with contextlib.suppress(Exception):  # storage that cannot be reached has nothing that the disks do not have
+            steps.update(store.steps())
+    return [step for step in sorted(steps, reverse=True) if places.manifest(step) is not None]
 
 
 def _candidates(context: RankContext) -> list[int]:

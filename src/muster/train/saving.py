@@ -73,6 +73,8 @@ class RankContext:
     peers: Peers
     pipe: NoticePipe
     board: Board
+    is_again: bool = False
+    """True when an earlier process of this attempt trained here: the launcher has formed the gang anew."""
 
 
 class Saver:

@@ -298,12 +298,16 @@ def _given_up(job: Job, ranks: tuple[int, ...], at_ms: int, *, by_ms: int) -> Jo
 
 
 def _carries_on(job: Job, lost: tuple[int, ...]) -> bool:
-    """True when only leaving workers are lost, or when torchft can heal and every role keeps its minimum."""
+    """True when only leaving workers are lost, or when the launcher can heal and every role keeps its minimum.
+
+    Replica groups of torchft go on by themselves. Agents of an elastic torchrun form the gang anew from those left.
+    """
     if job.state not in _ACTIVE:
         return False
     if not any(worker.rank in lost for worker in job.workers):
         return True
-    return job.spec.launch is Launch.TORCHFT and job.state is _RUNNING and _is_enough_without(job, lost)
+    can_heal = job.spec.launch in (Launch.TORCHFT, Launch.TORCHRUN)
+    return can_heal and job.state is _RUNNING and _is_enough_without(job, lost)
 
 
 def _is_enough_without(job: Job, ranks: tuple[int, ...]) -> bool:

@@ -68,8 +68,9 @@ def test_workers_that_do_not_leave_are_killed_again_and_again() -> None:
     assert played.job.deadline_ms > deadline_ms
 
 
-def test_a_framework_that_heals_goes_on_without_them_while_they_keep_their_gpus() -> None:
-    played = running(a_spec(workers=1, workers_max=2, launch=Launch.TORCHFT), size=2)
+@pytest.mark.parametrize("launch", [Launch.TORCHFT, Launch.TORCHRUN])
+def test_a_framework_that_heals_goes_on_without_them_while_they_keep_their_gpus(launch: Launch) -> None:
+    played = running(a_spec(workers=1, workers_max=2, launch=launch), size=2)
     before = occupied(played.job)
     played.then(down())
     assert (played.state, len(played.job.workers), len(played.job.leaving)) == (JobState.RUNNING, 1, 1)
