@@ -8,6 +8,8 @@ COMPILED := .venv-compiled
 COMPILED_READY := $(COMPILED)/.ready
 INTEGRATIONS := .venv-integrations
 INTEGRATIONS_READY := $(INTEGRATIONS)/.ready
+TRAINERS := lightning pytorch-lightning lightning-utilities torchmetrics transformers accelerate tokenizers huggingface-hub safetensors \
+	regex hf-xet httpx2 httpcore2 truststore tqdm psutil
 ON_WHEEL = $(COMPILED)/bin/python -m pytest -n $(WORKERS) --dist worksteal --strict-skips --compiled
 WORKERS ?= 2
 SEEDS ?= 0..10000
@@ -28,13 +30,16 @@ QUICK_ON_COMPILED := tests/unit/core tests/unit/engine tests/unit/live tests/uni
 	'tests/crash/test_control_plane.py::test_a_kill_loses_no_job_runs_none_twice_and_disturbs_none[send.after]'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test services compiler check compiled integrations lint bench soak chaos proof docs golden format clean
+.PHONY: help demo demo-torch test services compiler check compiled integrations lint bench soak chaos proof docs golden format clean
 
 help: ## Say what can be made
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(READY) ## Start a cluster of virtual nodes on this machine and watch a small workload run
 	$(BIN)/muster demo
+
+demo-torch: $(READY) ## The same with a small GPT in PyTorch as the training that survives
+	$(BIN)/muster demo --training examples/survive/train.py
 
 test: services lint ## Everything: linters, types, contracts, all tests, coverage
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal --strict-skips --cov --cov-branch --ignore tests/simulation --ignore tests/integrations
@@ -70,7 +75,7 @@ check: lint ## What to run before each commit; under three minutes
 compiled: services $(COMPILED_READY) ## Everything that compiled code can break, on the wheel as users get it
 	$(ON_WHEEL) $(ON_COMPILED)
 
-integrations: services $(INTEGRATIONS_READY) ## Gangs of frameworks that are too heavy for `make test`: JAX, torchft, elastic torchrun
+integrations: services $(INTEGRATIONS_READY) ## Gangs of frameworks that are too heavy for `make test`: JAX, torchft, elastic torchrun, Lightning
 	$(INTEGRATIONS)/bin/python -m pytest --strict-skips tests/integrations
 
 lint: $(READY) ## Format, lint, types and import contracts, without tests
@@ -139,8 +144,8 @@ $(INTEGRATIONS_READY): $(READY)
 		> "$$($(INTEGRATIONS)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/packages.pth"
 	@echo "$(CURDIR)/src" > "$$($(INTEGRATIONS)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/muster.pth"
 	$(INTEGRATIONS)/bin/pip install --quiet --disable-pip-version-check -c constraints.txt jax opentelemetry-exporter-otlp-proto-http opentelemetry-sdk
-	@# Without what it needs: its PyTorch is the one that is there.
-	$(INTEGRATIONS)/bin/pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt torchft-nightly
+	@# Without what they need: their PyTorch is the one that is there.
+	$(INTEGRATIONS)/bin/pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt torchft-nightly $(TRAINERS)
 	@touch $@
 
 # The packages of the first environment, and Muster as a wheel in front of them: what is measured and tested there

@@ -33,11 +33,15 @@ PATIENCE_S = 180
 
 Stay = Annotated[bool | None, typer.Option(help="Keep the server until Ctrl-C; so it is on a terminal.")]
 
+Training = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="A program for torchrun to train with, instead of plain Python.")
+]
+
 listing = Listing(SERVER)
 
 
 @listing.add
-def demo(stay: Stay = None) -> None:
+def demo(stay: Stay = None, training: Training = None) -> None:
     """Start a cluster of virtual nodes, run a small mixed workload on it, and show what happens."""
     from muster.cli.server.demo_story import story
 
@@ -45,7 +49,7 @@ def demo(stay: Stay = None) -> None:
     home = Path(tempfile.mkdtemp(prefix="muster-demo-"))
     try:
         with _server(home) as client:
-            _show_story(client, home, story(home / "checkpoints"))
+            _show_story(client, home, story(home / "checkpoints", training))
             _tell_what_next(client, home)
             if console.is_terminal if stay is None else stay:
                 _stay()

@@ -43,18 +43,17 @@ class Scene:
     is_time: Callable[[Sequence[Job], datetime], bool] = lambda _jobs, _present: True
 
 
-def story(folder: Path) -> tuple[Scene, ...]:
-    """The submissions in their order. Checkpoints go to the folder."""
+def story(folder: Path, program: Path | None = None) -> tuple[Scene, ...]:
+    """What happens, in its order. Checkpoints go to the folder. A program is trained by torchrun, if one is given."""
     return (
         Scene(
-            told="language trains a model: a gang of 3 workers with 8 GPUs each, all or nothing",
+            told="language trains a model: a gang of 3 workers, all or nothing",
             job={
                 "name": TRAINING,
                 "team": "language",
                 "workers": 3,
-                "resources": {"gpus": 8},
-                "checkpoint": {"path": str(folder), "every": "5s", "grace": "10s"},
-                "run": shlex.join([sys.executable, "-m", "muster.cli.server.demo_training"]),
+                "checkpoint": {"path": str(folder), "every": "5s", "grace": "20s"},
+                **(_plain_training() if program is None else _torch_training(program)),
             },
         ),
         Scene(
@@ -96,6 +95,16 @@ def story(folder: Path) -> tuple[Scene, ...]:
             is_time=lambda jobs, present: _is_training(jobs, present, attempt=2),
         ),
     )
+
+
+def _plain_training() -> dict[str, Any]:
+    command = [sys.executable, "-m", "muster.cli.server.demo_training"]
+    return {"resources": {"gpus": 8}, "run": shlex.join(command)}
+
+
+def _torch_training(program: Path) -> dict[str, Any]:
+    command = [sys.executable, str(program.resolve()), "--steps", "300", "--pause", "0.04"]
+    return {"resources": {"gpus": 1}, "launch": "torchrun", "run": shlex.join(command)}
 
 
 def _is_training(jobs: Sequence[Job], present: datetime, *, attempt: int) -> bool:
