@@ -197,8 +197,7 @@ class Fleet:
             slow = turn % 3 < 2 if self.of(name, "throttled", gpu) else self.noise(name, f"slow{gpu}", 0, 1)
             self.tell(name, "gpu_throttled", int(slow), gpu=gpu)
             self.tell(name, "gpu_ecc_corrected", self.count(name, "corrected", gpu, turn % 7 == 0), gpu=gpu)
-            is_worse = self.of(name, "ecc", gpu) and turn % 4 == 0
-            self.tell(name, "gpu_ecc_uncorrected", self.count(name, "ecc", gpu, is_worse), gpu=gpu)
+            self.tell(name, "gpu_ecc_uncorrected", self.count(name, "ecc", gpu, self.of(name, "ecc", gpu)), gpu=gpu)
             self.tell(name, "gpu_lost", int(self.of(name, "lost", gpu)), gpu=gpu)
         down = turn % 2 if self.of(name, "link") else self.noise(name, "link", 0, 1)
         self.tell(name, "nic_down", int(down), nic="eth0")
@@ -261,7 +260,11 @@ class Fleet:
             assert not nodes[name].state.takes_work
         for node in nodes.values():
             self.check_innocence(node, out)
-        is_full = len(out) == nodes_out_most(NODES, POLICY) or single == gpus_out_most(tuple(nodes.values()), POLICY)
+        away = sum(
+            len(node.bad_gpus) for name, node in nodes.items() if node.state is NodeState.DOWN and name not in out
+        )
+        most = gpus_out_most(tuple(nodes.values()), POLICY)
+        is_full = len(out) == nodes_out_most(NODES, POLICY) or single + away >= most
         self.full_ms = self.now_ms if is_full else self.full_ms
         for each in self.ailments:
             self.check_budget(each)

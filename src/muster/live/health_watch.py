@@ -236,7 +236,7 @@ def _findings(patient: _Patient, record: HealthRecord, now_ms: int) -> tuple[Fin
 
 def _event(decided: Wish, now_ms: int) -> NodeChanged:
     node = evolve(decided.case.node, state=decided.state, bad_gpus=decided.bad_gpus)
-    because = decided.because or "its GPUs are well again"
+    because = decided.because or "is well again"
     is_bad = decided.state is NodeState.DRAINING and decided.case.node.state is not NodeState.DRAINING
     return NodeChanged(at_ms=now_ms, node=node, because=because, by=HEALTH, condemns=is_bad)
 

@@ -168,3 +168,23 @@ def test_a_node_on_probation_takes_no_work(world: World) -> None:
     judge(world, "ready")
     world.run(120_000)
     assert world.state_of(job) is JobState.RUNNING
+
+
+def test_what_says_nothing_new_changes_nothing(world: World) -> None:
+    assert judge(world, "ready", by="ann") == 0
+    assert judge(world, "ready") == 0
+    assert world.engine.state.node_health == {}
+
+
+def test_a_node_that_nobody_is_known_to_have_drained_does_not_become_healths(world: World) -> None:
+    running(world, 4)
+    judge(world, "draining", by="")
+    judge(world, "draining", bad_gpus=(0,))
+    assert (known(world).bad_gpus, world.engine.state.set_aside) == ((0,), {})
+    world.engine.observe(NodeReturned(at_ms=world.now_ms, node=N1))
+
+
+def test_an_operator_cannot_own_a_node_that_is_down(world: World) -> None:
+    down = evolve(known(world), state=NodeState.DOWN)
+    world.engine.observe(NodeChanged(at_ms=1, node=down, by="ann"))
+    assert world.engine.state.set_aside == {}

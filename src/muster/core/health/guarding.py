@@ -25,7 +25,7 @@ def guarded(
         members = [(node, by) for node, by in zip(nodes, set_aside, strict=True) if node.pool == pool]
         inside = sorted((wish for wish in wishes if wish.case.node.pool == pool), key=_order)
         drained = _guard_nodes(inside, members, pool, policy)
-        for wish in _guard_gpus(drained, [node for node, _ in members], pool, policy):
+        for wish in _guard_gpus(drained, members, pool, policy):
             allowed[wish.case.node.name] = wish
     return tuple(allowed.get(wish.case.node.name, wish) for wish in wishes)
 
@@ -59,26 +59,39 @@ def _guard_nodes(
     return allowed
 
 
-def _guard_gpus(wishes: Sequence[Wish], nodes: Sequence[Node], pool: PoolName, policy: HealthPolicy) -> list[Wish]:
-    most = gpus_out_most(nodes, policy)
+def _guard_gpus(
+    wishes: Sequence[Wish], members: Sequence[tuple[Node, str | None]], pool: PoolName, policy: HealthPolicy
+) -> list[Wish]:
+    """A node whose bad GPUs would be too many stays as it is: in service with them, or on probation."""
+    most = gpus_out_most([node for node, _ in members], policy)
     leaving = frozenset(wish.case.node.name for wish in wishes if wish.leaves_service)
-    out = sum(len(node.bad_gpus) for node in nodes if node.state.takes_work and node.name not in leaving)
+    out = sum(len(node.bad_gpus) for node, by in members if node.name not in leaving and _counts(node, by))
     allowed = []
     for wish in wishes:
-        known = wish.case.node.bad_gpus
-        fresh = [gpu for gpu in wish.bad_gpus if gpu not in known]
+        before = wish.case.node
+        counted = before.bad_gpus if before.state.takes_work else ()
+        fresh = [gpu for gpu in wish.bad_gpus if gpu not in counted]
         if not fresh or not wish.state.takes_work:
             allowed.append(wish)
             continue
         room = max(most - out, 0)
-        out += min(room, len(fresh))
+        why = f"stays in service: {out} GPUs of pool {pool} are out, and no more may be"
         if len(fresh) <= room:
+            out += len(fresh)
             allowed.append(wish)
-        else:
-            taken = tuple(gpu for gpu in wish.bad_gpus if gpu in known or gpu in fresh[:room])
-            why = f"stays in service: {out} GPUs of pool {pool} are out, and no more may be"
+        elif before.state.takes_work:
+            out += room
+            taken = tuple(gpu for gpu in wish.bad_gpus if gpu in counted or gpu in fresh[:room])
             allowed.append(_withheld(wish, why, taken))
+        else:
+            waits = f"{out} GPUs of pool {pool} are out, and it has bad ones: it waits until they are well"
+            allowed.append(replace(wish, state=before.state, because="", waits=waits))
     return allowed
+
+
+def _counts(node: Node, set_aside_by: str | None) -> bool:
+    """True for a node whose bad GPUs are out singly: it is in service, or will be as soon as it can be reached."""
+    return node.state.takes_work or (node.state is NodeState.DOWN and set_aside_by is None)
 
 
 def _gpus_without_drain(wish: Wish) -> tuple[int, ...]:
@@ -95,8 +108,9 @@ def _withheld(wish: Wish, why: str, bad_gpus: tuple[int, ...]) -> Wish:
 
 
 def _takes_more(wish: Wish) -> bool:
-    known = wish.case.node.bad_gpus
-    return wish.leaves_service or any(gpu not in known for gpu in wish.bad_gpus)
+    node = wish.case.node
+    returns = wish.state.takes_work and not node.state.takes_work and bool(wish.bad_gpus)
+    return wish.leaves_service or returns or any(gpu not in node.bad_gpus for gpu in wish.bad_gpus)
 
 
 def _order(wish: Wish) -> tuple[int, str]:

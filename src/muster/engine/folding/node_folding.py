@@ -29,6 +29,9 @@ from muster.model.node import VERDICTS_KEPT, HealthRecord, Node, NodeState
 from muster.model.quarantine import FoundGang, SeenJob
 from muster.model.records import evolve
 
+_BY_ITSELF = ("", ENGINE, HEALTH)
+"""Authors that are no operators."""
+
 
 def fold_node_event(state: State, event: NodeEvent) -> Outcome:
     """Apply an event about a node."""
@@ -114,21 +117,23 @@ def _lose_contact(state: State, event: NodeUnreachable) -> Outcome:
 
 def _change(state: State, event: NodeChanged) -> Outcome:
     """A node is as an operator, the backend or health says, as far as each may say it."""
-    name, whose = event.node.name, state.set_aside.get(event.node.name)
+    name, before = event.node.name, state.nodes.get(event.node.name)
     if event.by == HEALTH:
-        known = state.nodes.get(name)
-        if known is None:
+        if before is None:
             return NOTHING
-        node = as_judged(known, event.node, whose)
+        node = as_judged(before, event.node, state.set_aside.get(name))
     else:
         node = _as_configured(state, event)
-    _note_author(state, event, node)
-    before = state.nodes.get(name)
     condemns = event.condemns and before is not None and before.state is not node.state
     outcome = _hear_of_node(state, evolve(event, node=node, condemns=condemns), node)
+    has_other_author = _note_author(state, event.by, before, node)
+    if not outcome.is_change and not has_other_author:
+        return NOTHING
     if event.by == HEALTH and before is not None and takes_out(before, node):
         _remember(state, name, verdicts_ms=event.at_ms)
-    return outcome if outcome.is_change or state.set_aside.get(name) == whose else Outcome()
+    if event.by not in _BY_ITSELF and node.state.takes_work:
+        _remember(state, name, overruled_ms=event.at_ms)
+    return outcome if outcome.is_change else Outcome()
 
 
 def _regain_contact(state: State, event: NodeReturned) -> Outcome:
@@ -161,27 +166,22 @@ def _hear_of_node(state: State, event: NodeChanged | NodeUnreachable | NodeRetur
 def _as_configured(state: State, event: NodeChanged) -> Node:
     """The node as reported. If it was taken out of service, it stays drained when it merely comes back."""
     node = event.node
-    is_operator = event.by not in ("", ENGINE)
-    if not is_operator and node.state is NodeState.READY and node.name in state.set_aside:
+    if event.by in _BY_ITSELF and node.state is NodeState.READY and node.name in state.set_aside:
         return evolve(node, state=NodeState.DRAINED)
     return node
 
 
-def _note_author(state: State, event: NodeChanged, node: Node) -> None:
-    """Note who takes a node out of service, or puts it back."""
-    name = node.name
-    if event.by in ("", ENGINE):
-        return
-    if event.by != HEALTH:
-        if node.state.takes_work:
-            state.set_aside.pop(name, None)
-            _remember(state, name, overruled_ms=event.at_ms)
-        elif node.state is not NodeState.DOWN:
-            state.set_aside[name] = event.by
-    elif node.state.takes_work:
-        state.set_aside.pop(name, None)
-    elif node.state is NodeState.DRAINING:
-        state.set_aside.setdefault(name, HEALTH)
+def _note_author(state: State, by: str, before: Node | None, node: Node) -> bool:
+    """Note who has taken a node out of service, or that it is back. False when that is no news."""
+    whose = state.set_aside.get(node.name)
+    if by in ("", ENGINE) or node.state is NodeState.DOWN:
+        return False
+    is_new = before is None or before.state is not node.state
+    if node.state.takes_work:
+        state.set_aside.pop(node.name, None)
+    elif by != HEALTH or (is_new and node.state is NodeState.DRAINING):
+        state.set_aside[node.name] = by
+    return state.set_aside.get(node.name) != whose
 
 
 def _remember(

@@ -72,3 +72,21 @@ def test_a_node_with_other_ills_that_may_not_drain_still_loses_a_bad_gpu() -> No
     out = a_case(name="n1", state=NodeState.DRAINED)
     ill = a_case(a_finding(), a_finding(gpu=1), name="n2")
     assert decided([out, ill], others=2)[1].bad_gpus == (1,)
+
+
+def test_a_node_returns_with_bad_gpus_only_while_so_many_may_be_out() -> None:
+    back = a_case(name="n1", state=NodeState.PROBATION, gpus=4, bad_gpus=(0,), well_ms=0)
+    for bad, state in ((3, NodeState.READY), (4, NodeState.PROBATION)):
+        other = a_case(name="n2", gpus=4, bad_gpus=tuple(range(bad)))
+        nodes = [back.node, other.node]
+        (allowed,) = guarded([wish(back, POLICY, NOW_MS)], nodes, [HEALTH, None], POLICY)
+        assert allowed.state is state
+        assert ("waits until they are well" in allowed.waits) == (state is NodeState.PROBATION)
+
+
+def test_bad_gpus_of_a_node_that_comes_back_by_itself_count() -> None:
+    down = evolve(a_case(name="n1", gpus=2, bad_gpus=(0, 1)).node, state=NodeState.DOWN)
+    ill = wish(a_case(a_finding(gpu=0), name="n2", gpus=2), POLICY, NOW_MS)
+    for by, bad_gpus in ((None, ()), (HEALTH, (0,))):
+        (allowed,) = guarded([ill], [down, ill.case.node], [by, None], POLICY)
+        assert allowed.bad_gpus == bad_gpus
