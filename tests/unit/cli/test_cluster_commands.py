@@ -66,11 +66,11 @@ def test_a_wrong_quota_is_explained(terminal: Terminal, day: FakeServer, options
 
 def test_events_are_one_object_to_a_line(terminal: Terminal, day: FakeServer) -> None:
     lines = terminal.shows("events", "-n", "3", "-o", "json").splitlines()
-    assert [json.loads(line)["version"] for line in lines] == [1048, 1049, 1050]
+    assert [json.loads(line)["version"] for line in lines] == [1053, 1054, 1055]
 
 
 def test_events_after_a_version_are_all_shown(terminal: Terminal, day: FakeServer) -> None:
-    assert len(terminal.shows("events", "--after", "1045", "-n", "1").splitlines()) == 5
+    assert len(terminal.shows("events", "--after", "1045", "-n", "1").splitlines()) == 10
 
 
 def test_a_trace_is_written(terminal: Terminal, server: FakeServer, tmp_path: Path) -> None:
