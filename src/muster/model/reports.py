@@ -95,3 +95,5 @@ class CheckpointDamaged(Record, frozen=True, kw_only=True):
     step: int
     rank: int
     problem: str
+    is_replaced: bool = False
+    """True when all ranks have taken an older checkpoint instead, by agreement, and go on."""

@@ -21,9 +21,9 @@ from muster.train.state.torch_files import SharedTensors
 from muster.train.store.parts import Manifest
 from muster.train.store.places import Places
 
-ARRIVAL_S = 60
+ARRIVAL_S = 8
 """How long a rank waits for a checkpoint that the control plane knows and no place has yet: uploaders of other nodes
-are still sending it."""
+may still be sending it. If its node was lost before that, nothing comes, and an older one is taken."""
 
 LOOK_S = 0.5
 
@@ -35,12 +35,14 @@ def restore(context: RankContext, state: dict[str, Any]) -> int:
     if context.around.is_in_muster and context.around.step is not None and not is_formed_anew:
         return _restored_as_told(context, state, context.around.step)
     candidates = _agreed(context, _in_all_places(context.places) if is_formed_anew else _candidates(context))
-    if not candidates:
-        return 0
+    return _newest_intact(context, state, candidates) if candidates else 0
+
+
+def _newest_intact(context: RankContext, state: dict[str, Any], candidates: list[int]) -> int:
+    """Restore the first of these that every rank can restore."""
     problem = ""
     for step in candidates:
-        problem = _tried(context, step, state)
-        answers = context.peers.gather(problem)
+        answers = context.peers.gather(_tried(context, step, state))
         if not any(answers):
             return step
         problem = next(answer for answer in answers if answer)
@@ -49,13 +51,28 @@ def restore(context: RankContext, state: dict[str, Any]) -> int:
 
 
 def _restored_as_told(context: RankContext, state: dict[str, Any], step: int) -> int:
+    """Restore the step that the control plane has chosen. If a rank cannot, all take an older one if they can agree.
+
+    Ranks that cannot agree, because there is no torch.distributed, end. The control plane then starts them again with
+    an older step.
+    """
+    problem = _tried(context, step, state, waits=True)
+    answers = context.peers.gather(problem)
+    if not any(answers):
+        return step
+    told = {"step": step, "rank": context.rank, "problem": problem}
     try:
-        manifest = _arrived(context.places, step)
-        load(context, manifest, state)
-    except DamagedCheckpoint as error:
-        context.pipe.tell("damaged", {"step": step, "rank": context.rank, "problem": in_words(error)})
-        raise
-    return step
+        can_agree = context.world == len(answers)
+        older = [each for each in _in_all_places(context.places) if each < step] if can_agree else []
+        restored = _newest_intact(context, state, _agreed(context, older)) if can_agree else None
+    except DamagedCheckpoint:
+        restored = None
+    if problem:
+        context.pipe.tell("damaged", told if restored is None else {**told, "replaced": True})
+    if restored is None:
+        raise DamagedCheckpoint(problem or f"another rank cannot restore step {step}")
+    say(f"step {step} cannot be restored, so step {restored} is taken: {next(filter(None, answers))}")
+    return restored
 
 
 def _arrived(places: Places, step: int) -> Manifest:
@@ -105,10 +122,10 @@ def _agreed(context: RankContext, candidates: list[int]) -> list[int]:
     return [step for step in candidates if all(step in each for each in seen)]
 
 
-def _tried(context: RankContext, step: int, state: dict[str, Any]) -> str:
-    """Restore a step; what was damaged, or nothing."""
+def _tried(context: RankContext, step: int, state: dict[str, Any], *, waits: bool = False) -> str:
+    """Restore a step, perhaps after a wait for it; what was damaged, or nothing."""
     try:
-        manifest = context.places.manifest(step)
+        manifest = _arrived(context.places, step) if waits else context.places.manifest(step)
         if manifest is None:
             raise DamagedCheckpoint("its lists of files are gone")
         load(context, manifest, state)

@@ -95,6 +95,8 @@ class Damaged:
     step: int
     rank: int
     problem: str
+    is_replaced: bool = False
+    """True when the ranks have agreed on an older checkpoint and go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +192,7 @@ def _damaged(body: dict[str, Any]) -> Damaged | None:
     step, rank, problem = _count(body.get("step")), _count(body.get("rank")), _problem(body.get("problem"))
     if step is None or rank is None or rank >= RANKS_MOST or not problem:
         return None
-    return Damaged(step=step, rank=rank, problem=problem)
+    return Damaged(step=step, rank=rank, problem=problem, is_replaced=body.get("replaced") is True)
 
 
 def _measures(body: dict[str, Any]) -> Measures | None:

@@ -39,6 +39,8 @@ class Agreements:
         self._understands = understands
         self._gangs: dict[JobId, tuple[int, GangAgreement]] = {}
         """By job, the newest attempt that was heard of, and its agreement."""
+        self._wishes: dict[JobId, AskCheckpoint] = {}
+        """Requests to save that came before all ranks had boards: a gang that is still loading saves once it can."""
         self._is_looking = False
 
     def heard(self, progress: RankProgress) -> None:
@@ -57,6 +59,11 @@ class Agreements:
             step_us=progress.step_us,
         )
         agreement.heard(progress.rank, news)
+        wish = self._wishes.get(progress.job)
+        if wish is not None and (wish.attempt < progress.attempt or self.takes(wish)):
+            del self._wishes[progress.job]
+            if wish.attempt == progress.attempt:
+                self.begin(wish)
 
     def takes(self, command: Command) -> bool:
         """True when the ranks of the gang can agree on when to do what the command says. Then call `begin`."""
@@ -64,6 +71,8 @@ class Agreements:
             return False
         attempt, agreement = self._gangs.get(command.job, (0, None))
         if agreement is None or attempt != command.attempt or not agreement.is_complete(_now_ms()):
+            if isinstance(command, AskCheckpoint) and command.attempt >= attempt and len(self._wishes) < GANGS_MOST:
+                self._wishes[command.job] = command
             return False
         if isinstance(command, SignalStop) and agreement.workers != frozenset(command.ranks):
             return False  # only some of the workers leave, or one of them has no board
@@ -101,6 +110,7 @@ class Agreements:
         self._send(report.job, agreement.lost(report.ranks, have_finished=has_finished))
         if not agreement.workers:
             del self._gangs[report.job]
+            self._wishes.pop(report.job, None)
 
     def _of(self, job: JobId, attempt: int) -> GangAgreement | None:
         """The agreement of an attempt. A newer attempt replaces an older one, and an older one is not followed."""

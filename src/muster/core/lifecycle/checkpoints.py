@@ -108,7 +108,7 @@ def _uploaded(job: Job, event: CheckpointUploaded) -> Job:
 
 
 def _damaged(job: Job, event: CheckpointDamaged) -> Step:
-    """Give up the attempt: the next one resumes from the checkpoint before.
+    """Give up the attempt, unless its ranks have taken an older checkpoint: the next one resumes from the one before.
 
     The checkpoint may be unknown by now, because a user has removed it after the attempt was told to resume from it. A
     process that cannot restore often exits before the report comes, so its error is not the job's own.
@@ -116,6 +116,8 @@ def _damaged(job: Job, event: CheckpointDamaged) -> Step:
     known, after = _known(job, event.step), job
     if known is not None and not known.problem:
         after = _less_safe(job, _with(job, evolve(known, problem=f"rank {event.rank}: {event.problem}")))
+    if event.is_replaced:
+        return after, ()
     if job.state in (JobState.STARTING, JobState.RUNNING):
         return abandon(after, event.at_ms, cause=Cause.DAMAGED_CHECKPOINT)
     if job.cause is Cause.ERROR:

@@ -96,12 +96,20 @@ class NodeTraining:
                     self._reports.report(
                         CheckpointUploaded(at_ms=at_ms, job=job, attempt=attempt, step=step, problem=problem)
                     )
-            case Damaged(step=step, rank=rank, problem=problem):
+            case Damaged():
                 if not gang.rate.allows():
                     return
                 gang.shards.flush()
                 self._reports.report(
-                    CheckpointDamaged(at_ms=at_ms, job=job, attempt=attempt, step=step, rank=rank, problem=problem)
+                    CheckpointDamaged(
+                        at_ms=at_ms,
+                        job=job,
+                        attempt=attempt,
+                        step=notice.step,
+                        rank=notice.rank,
+                        problem=notice.problem,
+                        is_replaced=notice.is_replaced,
+                    )
                 )
             case _:
                 assert_never(notice)
