@@ -6,6 +6,7 @@ from hypothesis import given
 
 from muster.core.order.queueing import JobClass
 from muster.core.planning.candidates import Candidates, by_node
+from muster.core.planning.consolidation import Movable
 from muster.core.planning.departures import Departures
 from muster.core.planning.draft import PlanDraft
 from muster.core.planning.horizons import FOREVER_MS, Horizons
@@ -54,6 +55,9 @@ def test_what_could_be_free_is_kept_up_to_date(scenario: Scenario, seed: int) ->
                 asked = Asked(draft, rights.roster, tier, claim, by_tier=scenario.tiers[tier].preempts, insists=True)
                 kept = Candidates(draft, departed, asked, spare, rights=(tier, claim))
                 assert kept.empty.number == Candidates(draft, departed, asked, spare).empty.number
+            movable = Movable(draft, rights.roster, tier)
+            kept = Candidates(draft, draft.horizons.closed, movable, {}, rights=movable.rights)
+            assert kept.empty.number == Candidates(draft, draft.horizons.closed, movable, {}).empty.number
         if snapshot.running and chance.random() < 0.5:
             # A plan that is not carried out leaves nothing behind.
             job_id = chance.choice(sorted(snapshot.running))

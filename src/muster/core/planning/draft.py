@@ -94,11 +94,16 @@ class PlanDraft:
         Made when it is first needed, because most plans look for no start that far away.
         """
         if self._ends is None:
-            running, known = self.snapshot.running, self.snapshot.timetable.ends[len(self._overdue) :]
-            told = [(self.end_ms(running[job_id]), job_id) for job_id in self.leaving]
-            begun = [(begun.end_ms, job_id) for job_id, begun in self.begun.items()]
-            others = [entry for entry in (*self._overdue, *known) if entry[1] not in self.leaving]
-            self._ends = sorted(others + told + begun) if self._overdue or told or begun else known
+            timetable, running = self.snapshot.timetable, self.snapshot.running
+            overdue = dict.fromkeys(job_id for _, job_id in self._overdue)
+            self._ends = timetable.ends[len(overdue) :]
+            for job_id in self.leaving:
+                if job_id not in overdue:
+                    del self._ends[bisect_left(self._ends, (timetable.end_ms[job_id], job_id))]
+            for job_id in dict.fromkeys((*overdue, *self.leaving)):
+                insort(self._ends, (self.end_ms(running[job_id]), job_id))
+            for job_id, begun in self.begun.items():
+                insort(self._ends, (begun.end_ms, job_id))
         return self._ends
 
     def _find_overdue(self) -> list[tuple[int, JobId]]:

@@ -72,7 +72,7 @@ def _sweep(
             continue
         widest = gang.level_at(at_ms, relaxes_ms)
         if fits(capacity, gang, choice, widest) and quota_allows(draft, account, choice, at_ms, at_ms + limit_ms):
-            capacity.shelve()
+            capacity.shelve_as(draft.free)
             seating = place(capacity, gang, choice, widest)
             if seating is not None:
                 return Opening(at_ms, choice, seating)

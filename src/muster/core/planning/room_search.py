@@ -100,7 +100,7 @@ class RoomSearch:
             for use in candidate.footprint:
                 free = room[use.node]
                 if free >= 0:
-                    room[use.node] = after = free + sum([milli for _, milli in use.devices])
+                    room[use.node] = after = free + use.gpu_milli
                     missing -= after // unit - free // unit
         return len(candidates) if missing <= 0 else None
 

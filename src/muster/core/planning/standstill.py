@@ -147,4 +147,4 @@ class _Count:
 
 def _add(left_on: dict[int, int], candidate: TurnCandidate) -> None:
     for use in candidate[3]:
-        left_on[use.node] = left_on.get(use.node, 0) + sum([milli for _, milli in use.devices])
+        left_on[use.node] = left_on.get(use.node, 0) + use.gpu_milli

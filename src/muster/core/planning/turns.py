@@ -105,7 +105,7 @@ class Turns:
         running, left, found = self._draft.snapshot.running, dict[TeamPath, int](), list[Candidate]()
         for each in candidates:
             job = running[each.job]
-            if sheltered and self._draft.snapshot.preemptibles.group_of(each.job) in sheltered:
+            if sheltered and self._draft.snapshot.preemptibles.protection(each.job).group in sheltered:
                 continue
             team = job.spec.team
             if team not in left:

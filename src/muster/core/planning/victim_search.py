@@ -119,7 +119,7 @@ class VictimSearch(RoomSearch):
             node for index in range(len(self._gang.parts)) for _, _, node in self._priced_nodes(index, start, end)
         )
         for node in nodes:
-            for _, victim, _ in self._candidates.offers(node):
+            for victim in self._candidates.victims(node):
                 if not tally.admits(victim):
                     continue
                 for superseded in tally.add(victim):
