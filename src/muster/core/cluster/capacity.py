@@ -194,32 +194,23 @@ class Capacity:
 
     def take(self, footprint: Footprint) -> None:
         """Occupy what a job uses."""
-        for use in footprint:
-            used = list(self._used[use.node])
-            for device, milli in use.devices:
-                used[device] += milli
-            index = use.node
-            self._set(
-                index,
-                tuple(used),
-                self._cpu[index] - use.cpu_milli,
-                self._memory[index] - use.memory_bytes,
-                self._disk[index] - use.disk_bytes,
-            )
+        self._use(footprint, 1)
 
     def give(self, footprint: Footprint) -> None:
         """Free what a job used."""
+        self._use(footprint, -1)
+
+    def _use(self, footprint: Footprint, sign: int) -> None:
         for use in footprint:
-            used = list(self._used[use.node])
+            index, used = use.node, list(self._used[use.node])
             for device, milli in use.devices:
-                used[device] -= milli
-            index = use.node
+                used[device] += sign * milli
             self._set(
                 index,
                 tuple(used),
-                self._cpu[index] + use.cpu_milli,
-                self._memory[index] + use.memory_bytes,
-                self._disk[index] + use.disk_bytes,
+                self._cpu[index] - sign * use.cpu_milli,
+                self._memory[index] - sign * use.memory_bytes,
+                self._disk[index] - sign * use.disk_bytes,
             )
 
     def give_on(self, index: int, uses: Iterable[NodeUse]) -> None:
