@@ -11,7 +11,8 @@ from muster.core.planning.departures import Departures
 from muster.core.planning.draft import PlanDraft
 from muster.core.planning.horizons import FOREVER_MS, Horizons
 from muster.core.planning.reclaim_rights import ReclaimRights
-from muster.core.planning.victims import Asked, Claim, shrinkable
+from muster.core.planning.shrinking import shrinkable
+from muster.core.planning.victims import Asked, Claim
 from muster.core.snapshot import Snapshot
 from muster.model.limits import BACKFILL_HORIZONS
 from muster.model.records import evolve

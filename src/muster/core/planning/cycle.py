@@ -8,6 +8,7 @@ from muster.core.order.tier_walk import TierWalk
 from muster.core.planning.consolidation import consolidate
 from muster.core.planning.draft import PlanDraft, PlannedPromise
 from muster.core.planning.gpu_swaps import change_places
+from muster.core.planning.growing import grow
 from muster.core.planning.last_resort import take_back
 from muster.core.planning.next_cycle import wake_ms
 from muster.core.planning.placement import fits, place
@@ -15,7 +16,6 @@ from muster.core.planning.preemption import Preemption
 from muster.core.planning.promise_renewal import promises_by_tier, renew_guaranteed, renew_promises
 from muster.core.planning.promises import earliest, far_bound_ms
 from muster.core.planning.reference_shapes import reference_shapes
-from muster.core.planning.resizing import grow
 from muster.core.planning.upgrading import upgrade, upgrade_late
 from muster.core.planning.victim_pruning import prune_victims
 from muster.core.snapshot import Snapshot

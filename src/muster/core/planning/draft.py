@@ -7,8 +7,9 @@ from bisect import bisect_left, insort
 from collections.abc import ItemsView, Iterable, Iterator
 
 from muster.core.cluster.capacity import Capacity, Footprint, NodeUse
-from muster.core.cluster.footprint import demand_of_running
+from muster.core.cluster.footprint import demand_of_running, gpu_milli_of
 from muster.core.cluster.gang import Choice, Demand, Gang
+from muster.core.order.preemptibles import lost_gpu_ms, saved_at_ms
 from muster.core.order.queueing import JobClass
 from muster.core.order.quota import account_of
 from muster.core.planning.horizons import Horizons
@@ -163,12 +164,13 @@ class PlanDraft:
         self.promised_quota.use(self.ledger.chain(account), demand, self.now_ms, end_ms)
         self.quota_forecast.add(end_ms, account, demand)
 
-    def evict(self, eviction: Eviction) -> None:
-        """Tell a running job to save itself and leave."""
-        job = self.snapshot.running[eviction.job]
+    def evict(self, job: RunningJob, for_job: JobId, why: Why) -> None:
+        """Tell a running job to save itself and leave for another."""
         self._forget_end(job)
-        self.evictions[job.id] = eviction
-        if eviction.why is not Why.PROMISE:
+        gpu_milli = gpu_milli_of(self.snapshot.demands[job.id])
+        lost = lost_gpu_ms(saved_at_ms(job), gpu_milli, self.now_ms)
+        self.evictions[job.id] = Eviction(job=job.id, for_job=for_job, why=why, lost_gpu_ms=lost)
+        if why is not Why.PROMISE:
             self.told[job.spec.team] = self.told.get(job.spec.team, 0) + 1
         self.leaving[job.id] = self.now_ms + self.setting.grace_ms(job.spec)
         self.projected.charge(account_of(job), self.snapshot.demands[job.id], sign=-1)

@@ -20,9 +20,10 @@ from muster.core.planning.promises import quota_allows
 from muster.core.planning.proposals import Proposal, carry_out
 from muster.core.planning.reclaim_rights import NOBODY, ReclaimRights, Rights
 from muster.core.planning.room_search import RoomSearch
+from muster.core.planning.shrinking import shrinkable
 from muster.core.planning.turns import Turns
 from muster.core.planning.victim_search import VictimSearch, only_as_borrower
-from muster.core.planning.victims import Asked, shrinkable
+from muster.core.planning.victims import Asked
 from muster.model.ids import JobId
 from muster.model.job import WaitingJob
 from muster.model.limits import PREEMPTION_EFFORT_NODES, PREEMPTORS_MAX, PREEMPTORS_MIN

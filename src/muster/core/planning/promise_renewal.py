@@ -9,8 +9,6 @@ from muster.core.order.quota import account_of
 from muster.core.planning.draft import PlanDraft
 from muster.core.planning.placement import Seating, fits, place
 from muster.core.planning.promises import is_free_for, still_holds
-from muster.core.planning.proposals import evict
-from muster.core.planning.victims import victim_of
 from muster.model.ids import JobId, NodeName, natural
 from muster.model.job import RunningJob, WaitingJob
 from muster.model.limits import OVERDUE_MARGIN_MS
@@ -187,7 +185,7 @@ def _send_away_overdue(draft: PlanDraft, entry: Renewed) -> None:
                 continue
             job = draft.snapshot.running[job_id]
             if job.leaving_by_ms is None and job_id not in draft.evictions and _is_overdue(draft, job):
-                evict(draft, victim_of(draft, job, Why.PROMISE), entry.terms.job)
+                draft.evict(job, entry.terms.job, Why.PROMISE)
 
 
 def _why_broken(draft: PlanDraft, terms: Promise) -> str:

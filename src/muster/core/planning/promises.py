@@ -80,7 +80,7 @@ def _let_pass(capacity: Capacity, steps: _Steps, suits: list[bool]) -> bool:
     for opens, footprint in steps:
         if not footprint:
             grew = True
-        elif any([suits[use.node] for use in footprint]):
+        elif any(suits[use.node] for use in footprint):
             (capacity.give if opens else capacity.take)(footprint)
             grew = grew or opens
     return grew

@@ -14,10 +14,10 @@ from muster.core.planning.draft import PlanDraft, PlannedPromise
 from muster.core.planning.placement import Seating, fits
 from muster.core.planning.preemption import Preemption
 from muster.core.planning.proposals import Proposal, carry_out
-from muster.core.planning.resizing import given_up, keep_after_all
 from muster.core.planning.room_search import RoomSearch
+from muster.core.planning.shrinking import keep_after_all
 from muster.model.ids import JobId
-from muster.model.job import Placement
+from muster.model.job import Placement, beyond
 from muster.model.limits import PRUNING_TRIES
 from muster.model.plan import Basis, Resize, Why
 
@@ -77,7 +77,7 @@ class _Pruning:
     def _shrunk(self, resize: Resize, for_job: JobId) -> list[_Asked]:
         """What an elastic job gives up, worker by worker, or group by group where workers form groups."""
         job, setting = self._draft.snapshot.running[resize.job], self._draft.setting
-        role, gone = job.spec.elastic_role, given_up(job, resize.workers)
+        role, gone = job.spec.elastic_role, beyond(job.workers, resize.workers)
         size = next(part.group for part in running_gang(job, setting).parts if role and part.role == role.name)
         groups = [gone[at : at + size] for at in range(0, len(gone), size)]
         return [_Asked(0, job.id, for_job, footprint_of(job.spec, each, setting.tree), each) for each in groups]

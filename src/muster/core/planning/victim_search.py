@@ -13,7 +13,8 @@ from muster.core.planning.draft import PlanDraft
 from muster.core.planning.placement import fits
 from muster.core.planning.proposals import Proposal
 from muster.core.planning.room_search import RoomSearch
-from muster.core.planning.victims import PlannedDeparture, Victim, may_take_from, spare_workers, told_to_leave
+from muster.core.planning.shrinking import spare_workers
+from muster.core.planning.victims import PlannedDeparture, Victim, may_take_from, told_to_leave
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import WaitingJob
 from muster.model.limits import DOMAINS_TRIED

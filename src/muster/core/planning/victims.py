@@ -12,15 +12,14 @@ preemptible.
 from typing import NamedTuple
 
 from muster.core.cluster.capacity import Footprint, NodeUse
-from muster.core.cluster.footprint import demand_of_running, footprint_of, gpu_milli_of
-from muster.core.cluster.gang import Demand, running_gang
-from muster.core.order.preemptibles import Borrowing, Protection, lost_gpu_ms, price_gpu_ms, saved_at_ms
+from muster.core.cluster.footprint import gpu_milli_of
+from muster.core.cluster.gang import Demand
+from muster.core.order.preemptibles import Borrowing, Protection, price_gpu_ms, saved_at_ms
 from muster.core.planning.draft import PlanDraft
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import Placement, RunningJob
 from muster.model.limits import LAST_RESORT_COST
 from muster.model.plan import Why
-from muster.model.resources import GPU_MILLI
 
 
 class Victim(NamedTuple):
@@ -30,7 +29,6 @@ class Victim(NamedTuple):
     why: Why
     cost: int
     """GPU-milliseconds that would be lost or spent again."""
-    lost_gpu_ms: int
     footprint: Footprint
     """What it would free."""
     demand: Demand
@@ -81,11 +79,8 @@ def may_be_stopped(draft: PlanDraft, job: RunningJob) -> bool:
 def victim_of(draft: PlanDraft, job: RunningJob, why: Why) -> Victim:
     """A running job as a victim, with what leaving costs."""
     demand = draft.snapshot.demands[job.id]
-    gpu_milli = gpu_milli_of(demand)
-    saved_ms, now_ms = saved_at_ms(job), draft.now_ms
-    cost = price_gpu_ms(saved_ms, gpu_milli, draft.policy.restart_cost_ms, now_ms)
-    lost = lost_gpu_ms(saved_ms, gpu_milli, now_ms)
-    return Victim(job, why, cost, lost, draft.snapshot.footprints[job.id], demand)
+    cost = price_gpu_ms(saved_at_ms(job), gpu_milli_of(demand), draft.policy.restart_cost_ms, draft.now_ms)
+    return Victim(job, why, cost, draft.snapshot.footprints[job.id], demand)
 
 
 def may_take_from(draft: PlanDraft, team: TeamPath) -> int:
@@ -234,39 +229,3 @@ class Asked:
         if group not in self._claim.borrowers or (rank < self._tier and not self._insists):
             return None
         return _Reason(Why.RECLAIM, 0 if rank >= self._tier else tiers - rank)
-
-
-def shrinkable(draft: PlanDraft) -> list[Victim]:
-    """What running elastic jobs have beyond their minimum: it goes to gangs that need it to run at all.
-
-    Each worker (or tensor-parallel group of workers) is offered by itself, so that no more is taken than is needed.
-    `spare_workers` says how many of them may go.
-    """
-    found: list[Victim] = []
-    for _, job in sorted(draft.snapshot.elastic.items()):
-        role = job.spec.elastic_role
-        if role is None or job.leaving_by_ms is not None or job.id in draft.resizes or job.id in draft.evictions:
-            continue
-        if spare_workers(job) <= 0:
-            continue
-        part = next(part for part in running_gang(job, draft.setting).parts if part.role == role.name)
-        of_role = [worker for worker in job.workers if worker.role == role.name]
-        groups = [tuple(of_role[at : at + part.group]) for at in range(0, len(of_role), part.group)]
-        found += [workers_of(draft, job, workers) for workers in reversed(groups)]
-    return found
-
-
-def spare_workers(job: RunningJob) -> int:
-    """How many workers an elastic job has beyond its minimum."""
-    role = job.spec.elastic_role
-    if role is None:
-        return 0
-    return sum(1 for worker in job.workers if worker.role == role.name) - role.workers_min
-
-
-def workers_of(draft: PlanDraft, job: RunningJob, workers: Placement) -> Victim:
-    """Some workers of an elastic job as a victim."""
-    tree = draft.setting.tree
-    demand = demand_of_running(job.spec, workers, tree)
-    cost = draft.policy.restart_cost_ms * gpu_milli_of(demand) // GPU_MILLI
-    return Victim(job, Why.TIER, cost, 0, footprint_of(job.spec, workers, tree), demand, workers)
