@@ -4,15 +4,15 @@ from random import Random
 
 from hypothesis import given
 
+from muster.core.cluster.horizons import FOREVER_MS, Horizons
 from muster.core.order.queueing import JobClass
-from muster.core.planning.candidates import Candidates, by_node
-from muster.core.planning.consolidation import Movable
-from muster.core.planning.departures import Departures
+from muster.core.planning.displacing.candidates import Candidates, by_node
+from muster.core.planning.displacing.departures import Departures
+from muster.core.planning.displacing.reclaim_rights import ReclaimRights
+from muster.core.planning.displacing.shrinking import shrinkable
+from muster.core.planning.displacing.victims import Asked, Claim
 from muster.core.planning.draft import PlanDraft
-from muster.core.planning.horizons import FOREVER_MS, Horizons
-from muster.core.planning.reclaim_rights import ReclaimRights
-from muster.core.planning.shrinking import shrinkable
-from muster.core.planning.victims import Asked, Claim
+from muster.core.planning.rearranging.consolidation import Movable
 from muster.core.snapshot import Snapshot
 from muster.model.limits import BACKFILL_HORIZONS
 from muster.model.records import evolve

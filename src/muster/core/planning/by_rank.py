@@ -16,14 +16,14 @@ from collections.abc import Callable
 
 from muster.core.order.queueing import JobClass
 from muster.core.order.ranks import Rank
-from muster.core.planning.departures import Departures
+from muster.core.planning.displacing.departures import Departures
+from muster.core.planning.displacing.proposals import Proposal, carry_out
+from muster.core.planning.displacing.room_search import Candidate, JobRank, RoomSearch
+from muster.core.planning.displacing.victims import may_be_stopped
 from muster.core.planning.draft import PlanDraft
 from muster.core.planning.next_cycle import first_to_come, next_to_be_movable, promised_starts, wishes_relax
-from muster.core.planning.placement import place
-from muster.core.planning.proposals import Proposal, carry_out
-from muster.core.planning.reference_shapes import reference_shapes
-from muster.core.planning.room_search import Candidate, JobRank, RoomSearch
-from muster.core.planning.victims import may_be_stopped
+from muster.core.planning.placing.placement import place
+from muster.core.planning.placing.reference_shapes import reference_shapes
 from muster.core.snapshot import Snapshot
 from muster.model.ids import JobId, natural
 from muster.model.job import WaitingJob

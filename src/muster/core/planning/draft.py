@@ -9,12 +9,12 @@ from collections.abc import ItemsView, Iterable, Iterator
 from muster.core.cluster.capacity import Capacity, Footprint, NodeUse
 from muster.core.cluster.footprint import demand_of_running, gpu_milli_of
 from muster.core.cluster.gang import Choice, Demand, Gang
+from muster.core.cluster.horizons import Horizons
 from muster.core.order.preemptibles import lost_gpu_ms, saved_at_ms
 from muster.core.order.queueing import JobClass
 from muster.core.order.quota import account_of
-from muster.core.planning.horizons import Horizons
-from muster.core.planning.placement import Seating
-from muster.core.planning.quota_forecast import PromisedQuota, QuotaForecast, Room
+from muster.core.order.quota_forecast import PromisedQuota, QuotaForecast, Room
+from muster.core.planning.placing.placement import Seating
 from muster.core.snapshot import Snapshot
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import RunningJob, WaitingJob

@@ -11,8 +11,8 @@ from muster.core.order.pace import has_slots
 from muster.core.order.queueing import JobClass
 from muster.core.order.service import NEWCOMERS
 from muster.core.order.turn_candidates import TurnCandidate
+from muster.core.planning.displacing.turns import first_place, takes_turns
 from muster.core.planning.next_cycle import wake_at_rest_ms
-from muster.core.planning.turns import first_place, takes_turns
 from muster.core.snapshot import Snapshot
 
 

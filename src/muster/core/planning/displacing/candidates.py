@@ -9,8 +9,8 @@ from typing import Protocol
 
 from muster.core.cluster.capacity import Capacity, NodeUse
 from muster.core.cluster.emptied import Emptied, KeptEmptied
+from muster.core.planning.displacing.victims import Victim
 from muster.core.planning.draft import PlanDraft
-from muster.core.planning.victims import Victim
 from muster.model.ids import JobId
 from muster.model.job import RunningJob
 from muster.model.resources import GPU_MILLI

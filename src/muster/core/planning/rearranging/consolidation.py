@@ -9,13 +9,13 @@ from muster.core.cluster.footprint import gpu_milli_of
 from muster.core.cluster.gang import running_gang
 from muster.core.order.queueing import JobClass
 from muster.core.order.quota import account_of
-from muster.core.planning.candidates import Candidates
+from muster.core.planning.displacing.candidates import Candidates
+from muster.core.planning.displacing.preemption import Preemption
+from muster.core.planning.displacing.proposals import NewPlace, Proposal, carry_out, gone_ms, pays
+from muster.core.planning.displacing.victim_search import VictimSearch
+from muster.core.planning.displacing.victims import Roster, Victim, victim_of
 from muster.core.planning.draft import PlanDraft, PlannedPromise
-from muster.core.planning.placement import place
-from muster.core.planning.preemption import Preemption
-from muster.core.planning.proposals import NewPlace, Proposal, carry_out, gone_ms, pays
-from muster.core.planning.victim_search import VictimSearch
-from muster.core.planning.victims import Roster, Victim, victim_of
+from muster.core.planning.placing.placement import place
 from muster.model.ids import natural
 from muster.model.job import RunningJob
 from muster.model.plan import Basis, Why

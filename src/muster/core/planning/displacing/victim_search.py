@@ -8,13 +8,13 @@ from muster.core.cluster.capacity import Capacity
 from muster.core.cluster.gang import Choice, Gang
 from muster.core.cluster.slots import SlotView
 from muster.core.order.quota import Ledger, account_of
-from muster.core.planning.candidates import Candidates
+from muster.core.planning.displacing.candidates import Candidates
+from muster.core.planning.displacing.proposals import Proposal
+from muster.core.planning.displacing.room_search import RoomSearch
+from muster.core.planning.displacing.shrinking import spare_workers
+from muster.core.planning.displacing.victims import PlannedDeparture, Victim, may_take_from, told_to_leave
 from muster.core.planning.draft import PlanDraft
-from muster.core.planning.placement import fits
-from muster.core.planning.proposals import Proposal
-from muster.core.planning.room_search import RoomSearch
-from muster.core.planning.shrinking import spare_workers
-from muster.core.planning.victims import PlannedDeparture, Victim, may_take_from, told_to_leave
+from muster.core.planning.placing.placement import fits
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import WaitingJob
 from muster.model.limits import DOMAINS_TRIED

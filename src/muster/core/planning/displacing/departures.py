@@ -5,8 +5,8 @@ from collections.abc import Callable
 from muster.core.cluster.capacity import Capacity, Footprint, NodeUse
 from muster.core.cluster.emptied import Emptied
 from muster.core.cluster.footprint import footprint_of
+from muster.core.planning.displacing.victims import Victim
 from muster.core.planning.draft import PlanDraft
-from muster.core.planning.victims import Victim
 from muster.model.ids import JobId
 from muster.model.job import beyond
 

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from muster.core.cluster.capacity import Capacity, Footprint
 from muster.core.cluster.gang import Choice, Gang
+from muster.core.planning.displacing.proposals import Proposal, gone_ms
+from muster.core.planning.displacing.victims import Victim, victim_of
 from muster.core.planning.draft import PlanDraft
-from muster.core.planning.placement import Seating, fits, place
-from muster.core.planning.proposals import Proposal, gone_ms
-from muster.core.planning.victims import Victim, victim_of
+from muster.core.planning.placing.placement import Seating, fits, place
 from muster.model.ids import JobId
 from muster.model.job import WaitingJob
 from muster.model.plan import Why

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from muster.core.cluster.capacity import Footprint
 from muster.core.cluster.gang import Choice
+from muster.core.planning.displacing.shrinking import shrink
+from muster.core.planning.displacing.victims import Victim
 from muster.core.planning.draft import PlanDraft
-from muster.core.planning.placement import Seating
-from muster.core.planning.shrinking import shrink
-from muster.core.planning.victims import Victim
+from muster.core.planning.placing.placement import Seating
 from muster.model.job import RunningJob, WaitingJob
 from muster.model.plan import Basis
 from muster.model.resources import GPU_MILLI

@@ -7,8 +7,8 @@ from muster.core.cluster.capacity import Footprint
 from muster.core.cluster.gang import Choice, Gang, running_gang
 from muster.core.order.quota import account_of
 from muster.core.planning.draft import PlanDraft
-from muster.core.planning.placement import Seating, fits, place
-from muster.core.planning.promises import is_free_for, still_holds
+from muster.core.planning.placing.placement import Seating, fits, place
+from muster.core.planning.promising.promises import is_free_for, still_holds
 from muster.model.ids import JobId, NodeName, natural
 from muster.model.job import RunningJob, WaitingJob
 from muster.model.limits import OVERDUE_MARGIN_MS

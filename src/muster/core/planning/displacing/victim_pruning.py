@@ -10,12 +10,12 @@ from muster.core.cluster.capacity import Capacity, Footprint
 from muster.core.cluster.footprint import footprint_of
 from muster.core.cluster.gang import Choice, running_gang
 from muster.core.order.quota import account_of
+from muster.core.planning.displacing.preemption import Preemption
+from muster.core.planning.displacing.proposals import Proposal, carry_out
+from muster.core.planning.displacing.room_search import RoomSearch
+from muster.core.planning.displacing.shrinking import keep_after_all
 from muster.core.planning.draft import PlanDraft, PlannedPromise
-from muster.core.planning.placement import Seating, fits
-from muster.core.planning.preemption import Preemption
-from muster.core.planning.proposals import Proposal, carry_out
-from muster.core.planning.room_search import RoomSearch
-from muster.core.planning.shrinking import keep_after_all
+from muster.core.planning.placing.placement import Seating, fits
 from muster.model.ids import JobId
 from muster.model.job import Placement, beyond
 from muster.model.limits import PRUNING_TRIES

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from muster.core.cluster.capacity import Capacity, Footprint, NodeUse
 from muster.core.cluster.gang import Choice, Gang
+from muster.core.cluster.horizons import FOREVER_MS
 from muster.core.order.quota import account_of
+from muster.core.order.quota_forecast import fits_into
 from muster.core.planning.draft import PlanDraft
-from muster.core.planning.horizons import FOREVER_MS
-from muster.core.planning.placement import Seating, fits, place
-from muster.core.planning.quota_forecast import fits_into
+from muster.core.planning.placing.placement import Seating, fits, place
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import WaitingJob
 from muster.model.limits import FAR_PROMISE_MS

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from muster.core.cluster.footprint import demand_of_running, footprint_of, gpu_milli_of
 from muster.core.cluster.gang import running_gang
 from muster.core.order.quota import account_of
+from muster.core.planning.displacing.victims import Victim
 from muster.core.planning.draft import PlanDraft
-from muster.core.planning.victims import Victim
 from muster.model.ids import JobId
 from muster.model.job import Placement, RunningJob, beyond
 from muster.model.plan import Resize, Why

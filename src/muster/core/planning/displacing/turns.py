@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from muster.core.order.queueing import JobClass
 from muster.core.order.service import NEWCOMERS, ServicePlace, aged_ms, running_place
 from muster.core.order.turn_candidates import TurnCandidate
+from muster.core.planning.displacing.fair_position import is_ahead, is_settled
+from muster.core.planning.displacing.room_search import Candidate
+from muster.core.planning.displacing.victims import Lent, may_take_from
 from muster.core.planning.draft import PlanDraft
-from muster.core.planning.fair_position import is_ahead, is_settled
-from muster.core.planning.room_search import Candidate
-from muster.core.planning.victims import Lent, may_take_from
 from muster.core.snapshot import Snapshot
 from muster.model.ids import JobId, TeamPath, TierName
 from muster.model.job import RunningJob, WaitingJob

@@ -8,9 +8,9 @@ from muster.core.cluster.footprint import footprint_of
 from muster.core.cluster.free_states import Ask
 from muster.core.cluster.gang import Choice, Gang, RolePart, demand_of, running_gang
 from muster.core.order.quota import account_of
+from muster.core.planning.displacing.shrinking import renumbered
 from muster.core.planning.draft import PlanDraft
-from muster.core.planning.placement import Seating, one_node, place, seat
-from muster.core.planning.shrinking import renumbered
+from muster.core.planning.placing.placement import Seating, one_node, place, seat
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import Placement, RunningJob, WaitingJob, Worker
 from muster.model.limits import GROWTHS_PER_CYCLE

@@ -12,18 +12,18 @@ from muster.core.cluster.capacity import Capacity
 from muster.core.cluster.gang import Choice
 from muster.core.order.queueing import JobClass
 from muster.core.order.service import NEWCOMERS, ServicePlace
-from muster.core.planning.candidates import Candidates, Spare, by_node
-from muster.core.planning.departures import Departures
+from muster.core.planning.displacing.candidates import Candidates, Spare, by_node
+from muster.core.planning.displacing.departures import Departures
+from muster.core.planning.displacing.proposals import Proposal, carry_out
+from muster.core.planning.displacing.reclaim_rights import NOBODY, ReclaimRights, Rights
+from muster.core.planning.displacing.room_search import RoomSearch
+from muster.core.planning.displacing.shrinking import shrinkable
+from muster.core.planning.displacing.turns import Turns
+from muster.core.planning.displacing.victim_search import VictimSearch, only_as_borrower
+from muster.core.planning.displacing.victims import Asked
 from muster.core.planning.draft import PlanDraft
-from muster.core.planning.placement import fits
-from muster.core.planning.promises import quota_allows
-from muster.core.planning.proposals import Proposal, carry_out
-from muster.core.planning.reclaim_rights import NOBODY, ReclaimRights, Rights
-from muster.core.planning.room_search import RoomSearch
-from muster.core.planning.shrinking import shrinkable
-from muster.core.planning.turns import Turns
-from muster.core.planning.victim_search import VictimSearch, only_as_borrower
-from muster.core.planning.victims import Asked
+from muster.core.planning.placing.placement import fits
+from muster.core.planning.promising.promises import quota_allows
 from muster.model.ids import JobId
 from muster.model.job import WaitingJob
 from muster.model.limits import PREEMPTION_EFFORT_NODES, PREEMPTORS_MAX, PREEMPTORS_MIN
