@@ -105,7 +105,8 @@ class _TierCycle:
             walk = self._walk(groups)
             while (following := walk.peek()) is not None:
                 if not self._decide(walk, *following, settled):
-                    self._stop(walk)
+                    # The policy has no backfill: all jobs behind the blocked one wait for it.
+                    self._draft.block(walk.rest(), ReasonCode.HELD_BY_OTHERS)
                     return False
                 if self._holds_left <= 0 and self._draft.policy.backfill:
                     break
@@ -295,10 +296,6 @@ class _TierCycle:
             return False
         self._holds_left -= 0 if had_one else 1
         return True
-
-    def _stop(self, walk: TierWalk) -> None:
-        """The policy has no backfill: all jobs behind the blocked one wait for it."""
-        self._draft.block(walk.rest(), ReasonCode.HELD_BY_OTHERS)
 
 
 def _stop_behind(draft: PlanDraft, first: int) -> None:

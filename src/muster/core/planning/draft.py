@@ -283,12 +283,8 @@ class PlanDraft:
         wanted = dict(demand)
         return {
             (path, gpu_type): milli - wanted.get(gpu_type, 0)
-            for (path, gpu_type), milli in self.room_at(start_ms, account).items()
+            for (path, gpu_type), milli in self.quota_forecast.room(account, start_ms).items()
         }
-
-    def room_at(self, start_ms: int, account: TeamPath) -> Room:
-        """What the limits above an account leave later, by the time limits of running jobs and other promises."""
-        return self.quota_forecast.room(account, start_ms)
 
     def footprint(self, job_id: JobId) -> Footprint:
         """What a job that occupies GPUs now uses."""

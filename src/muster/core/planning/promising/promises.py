@@ -123,7 +123,7 @@ def quota_allows(draft: PlanDraft, account: TeamPath, choice: Choice, start_ms: 
     """True when the limits allow this start, and it takes no quota from a promise that starts during its run."""
     chain = draft.ledger.chain(account)
     return (
-        fits_into(draft.room_at(start_ms, account), chain, choice.demand)
+        fits_into(draft.quota_forecast.room(account, start_ms), chain, choice.demand)
         and draft.promised_quota.broken_by(chain, choice.demand, start_ms, end_ms) is None
     )
 
