@@ -22,7 +22,7 @@ from muster.core.cluster.capacity import Capacity
 from muster.core.cluster.free_states import FreeState
 from muster.core.cluster.gang import Choice, Gang
 from muster.core.planning import plan
-from muster.core.planning.placement import Seating, seat
+from muster.core.planning.placing.placement import Seating, seat
 from muster.core.snapshot import Snapshot
 from muster.formats.rules.cluster_file import read_cluster
 from muster.formats.traces.trace_file import read_trace

@@ -6,7 +6,7 @@ from muster.checker import violations
 from muster.checker.facts import resized
 from muster.core.plan_lint import lint
 from muster.core.planning import plan
-from muster.core.planning.last_resort import MOVED
+from muster.core.planning.displacing.last_resort import MOVED
 from muster.core.snapshot import Snapshot
 from muster.model.ids import JobId
 from muster.model.job import RunningJob, Worker

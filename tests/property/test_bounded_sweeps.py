@@ -3,8 +3,8 @@
 from hypothesis import given
 
 from muster.core.planning.draft import PlanDraft
-from muster.core.planning.promise_renewal import promises_by_tier, renew_promises
-from muster.core.planning.promises import earliest
+from muster.core.planning.promising.promise_renewal import promises_by_tier, renew_promises
+from muster.core.planning.promising.promises import earliest
 from muster.core.snapshot import Snapshot
 from muster.model.job import Placement, WaitingJob
 from muster.model.scenario import Scenario

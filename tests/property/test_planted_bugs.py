@@ -9,22 +9,14 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import HypothesisWarning
 
 from muster.core import plan_lint, snapshot
-from muster.core.cluster import capacity, gang, tree
+from muster.core.cluster import capacity, gang, horizons, tree
 from muster.core.explaining import explain, forecast, post_plan
 from muster.core.order import queueing
 from muster.core.order.quota import Ledger
-from muster.core.planning import (
-    cycle,
-    draft,
-    horizons,
-    last_resort,
-    placement,
-    preemption,
-    promise_renewal,
-    room_search,
-    victim_search,
-    victims,
-)
+from muster.core.planning import cycle, draft
+from muster.core.planning.displacing import last_resort, preemption, room_search, victim_search, victims
+from muster.core.planning.placing import placement
+from muster.core.planning.promising import promise_renewal
 from muster.model.plan import Reason, ReasonCode, Why
 from muster.model.policy import Policy
 from muster.model.records import evolve

@@ -4,13 +4,15 @@ from random import Random
 
 from hypothesis import given
 
+from muster.core.cluster.horizons import FOREVER_MS, Horizons
 from muster.core.order.queueing import JobClass
-from muster.core.planning.candidates import Candidates, by_node
-from muster.core.planning.departures import Departures
+from muster.core.planning.displacing.candidates import Candidates, by_node
+from muster.core.planning.displacing.departures import Departures
+from muster.core.planning.displacing.reclaim_rights import ReclaimRights
+from muster.core.planning.displacing.shrinking import shrinkable
+from muster.core.planning.displacing.victims import Asked, Claim
 from muster.core.planning.draft import PlanDraft
-from muster.core.planning.horizons import FOREVER_MS, Horizons
-from muster.core.planning.reclaim_rights import ReclaimRights
-from muster.core.planning.victims import Asked, Claim, shrinkable
+from muster.core.planning.rearranging.consolidation import Movable
 from muster.core.snapshot import Snapshot
 from muster.model.limits import BACKFILL_HORIZONS
 from muster.model.records import evolve
@@ -54,6 +56,9 @@ def test_what_could_be_free_is_kept_up_to_date(scenario: Scenario, seed: int) ->
                 asked = Asked(draft, rights.roster, tier, claim, by_tier=scenario.tiers[tier].preempts, insists=True)
                 kept = Candidates(draft, departed, asked, spare, rights=(tier, claim))
                 assert kept.empty.number == Candidates(draft, departed, asked, spare).empty.number
+            movable = Movable(draft, rights.roster, tier)
+            kept = Candidates(draft, draft.horizons.closed, movable, {}, rights=movable.rights)
+            assert kept.empty.number == Candidates(draft, draft.horizons.closed, movable, {}).empty.number
         if snapshot.running and chance.random() < 0.5:
             # A plan that is not carried out leaves nothing behind.
             job_id = chance.choice(sorted(snapshot.running))

@@ -20,7 +20,8 @@ from muster.core.lifecycle import (
     transitions,
 )
 from muster.core.order.quota import Ledger
-from muster.core.planning import cycle, resizing
+from muster.core.planning import cycle
+from muster.core.planning.rearranging import growing
 from muster.engine import apply, consequences, controller
 from muster.engine import engine as engine_module
 from muster.engine.folding.folding import fold
@@ -235,24 +236,24 @@ def spot_takes_every_job(patch: Patch) -> None:
 
 
 def growth_ignores_the_quota(patch: Patch) -> None:
-    honest = resizing._one_step
+    honest = growing._one_step
 
     def one_step(draft: Any, entry: Any) -> Any:
         with pytest.MonkeyPatch.context() as inner:
             inner.setattr(Ledger, "breach", lambda *_: None)
             return honest(draft, entry)
 
-    patch.setattr(resizing, "_one_step", one_step)
+    patch.setattr(growing, "_one_step", one_step)
 
 
 def growth_goes_one_beyond_the_maximum(patch: Patch) -> None:
-    honest = resizing._entry
+    honest = growing._entry
 
     def entry(*args: Any, **fields: Any) -> Any:
         made = honest(*args, **fields)
         return made._replace(role=evolve(made.role, workers_max=made.role.workers_max + 1))
 
-    patch.setattr(resizing, "_entry", entry)
+    patch.setattr(growing, "_entry", entry)
 
 
 def waiting_again_loses_the_time_received(patch: Patch) -> None:

@@ -3,7 +3,8 @@
 from typing import Any
 
 from muster.core.order import queueing
-from muster.core.planning import next_cycle, turns
+from muster.core.planning import next_cycle
+from muster.core.planning.displacing import turns
 from muster.engine.starvation_watch import StarvationWatch
 from tests.simulation.planted_bugs import Patch, Plant
 

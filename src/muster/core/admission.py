@@ -9,7 +9,7 @@ from muster.core.cluster.free_states import FreeStates
 from muster.core.cluster.gang import Gang, gang_of
 from muster.core.cluster.setting import Setting
 from muster.core.cluster.tree import Tree
-from muster.core.planning.placement import fits
+from muster.core.planning.placing.placement import fits
 from muster.core.snapshot import Snapshot
 from muster.core.team_bounds import beyond_bounds
 from muster.model.ids import GpuType, TeamPath

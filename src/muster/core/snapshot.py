@@ -285,6 +285,8 @@ class Snapshot:
     def checkpointed(self, job_id: JobId, at_ms: int | None) -> None:
         """A running job has saved itself completely, or its newest checkpoint turned out not to be good."""
         self.version += 1
+        if self.running[job_id].checkpointed_ms is None:
+            self.emptied.note(job_id)
         job = self.running[job_id] = evolve(self.running[job_id], checkpointed_ms=at_ms)
         self.preemptibles.know(job, self.demands[job_id], is_preemptible=self.setting.is_preemptible(job.spec))
         if job_id in self.elastic:

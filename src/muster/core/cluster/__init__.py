@@ -5,6 +5,7 @@
     free_states  what a node has left, interned
     capacity     what is free, node by node, with forks and roll-backs
     emptied      what would be free if some jobs were gone, kept from plan to plan
+    horizons     what is free for jobs of different lengths, while some of it is promised
     slots        how many workers of one ask fit into each node and domain
     gang         a gang as placement sees it
     footprint    from workers to what they occupy

@@ -22,7 +22,7 @@ from muster.model.resources import GPU_MILLI
 class NodeUse:
     """What one job occupies on one node. Never changed once made."""
 
-    __slots__ = ("cpu_milli", "devices", "disk_bytes", "memory_bytes", "node")
+    __slots__ = ("cpu_milli", "devices", "disk_bytes", "gpu_milli", "memory_bytes", "node")
 
     def __init__(
         self, node: int, devices: tuple[tuple[int, int], ...], cpu_milli: int, memory_bytes: int, disk_bytes: int
@@ -30,6 +30,7 @@ class NodeUse:
         self.node = node
         self.devices = devices
         """(device number, thousandths) pairs."""
+        self.gpu_milli = sum([milli for _, milli in devices])
         self.cpu_milli = cpu_milli
         self.memory_bytes = memory_bytes
         self.disk_bytes = disk_bytes
@@ -109,10 +110,10 @@ class Capacity:
         made._disk = array("q", [node.disk_bytes for node in tree.nodes])
         made.number = [made._state_number(index) for index in range(len(tree.nodes))]
         made.stamps = array("q", [0] * len(tree.nodes))
-        made.shelve()
+        made._shelve_all()
         return made
 
-    def shelve(self) -> None:
+    def _shelve_all(self) -> None:
         """Put all nodes onto the shelves of their states and sum up the domains."""
         self.is_shelved = True
         self.shelves = {}
@@ -122,11 +123,25 @@ class Capacity:
         free = list(accumulate([free_of[number] for number in self.number], initial=0))
         self.free_milli = [[free[end] - free[start] for start, end in ranges] for ranges in self.tree.ranges]
 
+    def shelve_as(self, base: "Capacity") -> None:
+        """Make the shelves and sums of a fork that has none. The base must be as it was when the fork was made."""
+        after = [(index, self.number[index]) for index in dict.fromkeys(self.changed)]
+        for index, _ in after:
+            self.number[index] = base.number[index]
+        self._copy_shelves(base)
+        for index, number in after:
+            self._shelve(index, number)
+
+    def _copy_shelves(self, base: "Capacity") -> None:
+        self.is_shelved = True
+        self.shelves = {number: nodes.copy() for number, nodes in base.shelves.items() if nodes}
+        self.free_milli = [level.copy() for level in base.free_milli]
+
     def fork(self, *, shelved: bool = True) -> "Capacity":
         """An independent copy. Views are not copied; they are made again when needed.
 
         A fork without shelves can count what fits, but cannot choose single nodes. Its changes cost half as much. Call
-        `shelve` before placing anything on it.
+        `shelve_as` before placing anything on it.
         """
         made = Capacity(self.tree, self.states)
         made.usable = self.usable
@@ -139,8 +154,7 @@ class Capacity:
         made.stamps = self.stamps[:]
         made.is_shelved = shelved
         if shelved:
-            made.shelves = {number: nodes.copy() for number, nodes in self.shelves.items() if nodes}
-            made.free_milli = [level.copy() for level in self.free_milli]
+            made._copy_shelves(self)
         return made
 
     def follow(self, other: "Capacity") -> None:
@@ -180,32 +194,23 @@ class Capacity:
 
     def take(self, footprint: Footprint) -> None:
         """Occupy what a job uses."""
-        for use in footprint:
-            used = list(self._used[use.node])
-            for device, milli in use.devices:
-                used[device] += milli
-            index = use.node
-            self._set(
-                index,
-                tuple(used),
-                self._cpu[index] - use.cpu_milli,
-                self._memory[index] - use.memory_bytes,
-                self._disk[index] - use.disk_bytes,
-            )
+        self._use(footprint, 1)
 
     def give(self, footprint: Footprint) -> None:
         """Free what a job used."""
+        self._use(footprint, -1)
+
+    def _use(self, footprint: Footprint, sign: int) -> None:
         for use in footprint:
-            used = list(self._used[use.node])
+            index, used = use.node, list(self._used[use.node])
             for device, milli in use.devices:
-                used[device] -= milli
-            index = use.node
+                used[device] += sign * milli
             self._set(
                 index,
                 tuple(used),
-                self._cpu[index] + use.cpu_milli,
-                self._memory[index] + use.memory_bytes,
-                self._disk[index] + use.disk_bytes,
+                self._cpu[index] - sign * use.cpu_milli,
+                self._memory[index] - sign * use.memory_bytes,
+                self._disk[index] - sign * use.disk_bytes,
             )
 
     def give_on(self, index: int, uses: Iterable[NodeUse]) -> None:

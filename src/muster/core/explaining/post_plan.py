@@ -10,10 +10,10 @@ from muster.core.cluster.capacity import Capacity, Footprint
 from muster.core.cluster.footprint import demand_of_running, footprint_of
 from muster.core.cluster.free_states import FreeStates
 from muster.core.cluster.gang import Choice, Gang, gang_of
+from muster.core.cluster.horizons import Horizons
 from muster.core.cluster.tree import Tree
 from muster.core.order.quota import account_of
-from muster.core.planning.horizons import Horizons
-from muster.core.planning.placement import fits
+from muster.core.planning.placing.placement import fits
 from muster.core.snapshot import Snapshot
 from muster.core.spares import opened
 from muster.model.ids import PoolName

@@ -7,6 +7,7 @@ service             the place of a job in its tier: bands of the GPU time it has
 service_index       when running jobs enter the bands, and which job is next
 turn_candidates     which running jobs may be told to leave for a job of their tier, by band
 timetable           when running jobs began and are gone, and what of each limit they still use then
+quota_forecast      how much of each limit will still be used at a later time, with what a plan adds
 preemptibles        running jobs by what decides whether they may be stopped, and at what price
 entitlements        the share of the cluster that every job is due over its whole life
 fair_service        which jobs would run by now if all were served in the order of submission

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from muster.core.cluster.footprint import gpu_milli_of
 from muster.core.cluster.gang import Demand
-from muster.model.ids import JobId, TeamPath
+from muster.model.ids import JobId, TeamPath, TierName
 from muster.model.job import RunningJob
 from muster.model.resources import GPU_MILLI
 
@@ -18,11 +18,20 @@ Borrowing = tuple[TeamPath, Demand]
 together with the guarantees, whether a job counts as borrowing."""
 
 
-class _Known(NamedTuple):
-    group: Borrowing
+class Protection(NamedTuple):
+    """All that decides by which rights a job may be stopped, besides how long it has run."""
+
+    tier: TierName
     is_preemptible: bool
+    group: Borrowing
+
+
+class _Known(NamedTuple):
+    protection: Protection
     gpu_milli: int
-    saved_ms: int | None
+    saved_ms: int
+    reports: bool
+    """Whether it has reported a checkpoint."""
 
 
 class Preemptibles:
@@ -43,28 +52,37 @@ class Preemptibles:
         if job.leaving_by_ms is not None:
             return
         group = (job.spec.team, tuple((gpu_type, 1) for gpu_type, milli in demand if milli))
-        saved_ms = saved_at_ms(job) if is_preemptible and job.checkpointed_ms is not None else None
-        known = self._known[job.id] = _Known(group, is_preemptible, gpu_milli_of(demand), saved_ms)
+        protection = Protection(job.spec.tier, is_preemptible, group)
+        known = self._known[job.id] = _Known(
+            protection, gpu_milli_of(demand), saved_at_ms(job), job.checkpointed_ms is not None
+        )
         (self.groups if is_preemptible else self.firm_groups).setdefault(group, {})[job.id] = None
-        if saved_ms is not None:
-            insort(self._saved.setdefault(known.gpu_milli, []), saved_ms)
+        if is_preemptible and known.reports:
+            insort(self._saved.setdefault(known.gpu_milli, []), known.saved_ms)
 
     def remove(self, job_id: JobId) -> None:
         """A job no longer runs. No effect for a job that is none of these."""
         known = self._known.pop(job_id, None)
         if known is None:
             return
-        groups = self.groups if known.is_preemptible else self.firm_groups
-        del groups[known.group][job_id]
-        if not groups[known.group]:
-            del groups[known.group]
-        if known.saved_ms is not None:
+        _, is_preemptible, group = known.protection
+        groups = self.groups if is_preemptible else self.firm_groups
+        del groups[group][job_id]
+        if not groups[group]:
+            del groups[group]
+        if is_preemptible and known.reports:
             saved = self._saved[known.gpu_milli]
             del saved[bisect_left(saved, known.saved_ms)]
 
-    def group_of(self, job_id: JobId) -> Borrowing:
-        """The group of a job that was not told to leave."""
-        return self._known[job_id].group
+    def protection(self, job_id: JobId) -> Protection:
+        """What protects a job that was not told to leave."""
+        return self._known[job_id].protection
+
+    def price(self, job_id: JobId, restart_ms: int, now_ms: int, ceiling: int | None) -> int:
+        """What stopping a job costs: no more than the ceiling if it never reported a checkpoint."""
+        _, gpu_milli, saved_ms, reports = self._known[job_id]
+        price = price_gpu_ms(saved_ms, gpu_milli, restart_ms, now_ms)
+        return price if reports or ceiling is None or price < ceiling else ceiling
 
     def median_price(self, restart_ms: int, now_ms: int) -> int | None:
         """The median price of jobs that have reported checkpoints; None when there is none."""

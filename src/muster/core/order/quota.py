@@ -140,6 +140,15 @@ class Ledger:
         """True when a team, or a team above it, is over a limit, because the limit was lowered while jobs ran."""
         return any(self.used_milli(team, gpu_type) > limit for team, gpu_type, limit in self.limits(path))
 
+    def over_limit(self) -> tuple[TeamPath, ...]:
+        """The teams that use more than one of their own limits, in the order of their names."""
+        teams = sorted(self.teams.items())
+        return tuple(
+            path
+            for path, team in teams
+            if any(self.used_milli(path, gpu_type) > limit_milli for gpu_type, limit_milli in team.limit)
+        )
+
     def limits(self, path: TeamPath) -> tuple[tuple[TeamPath, GpuType, int], ...]:
         """All limits that apply to a team, innermost first."""
         known = self._limits.get(path)

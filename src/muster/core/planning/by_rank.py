@@ -16,18 +16,21 @@ from collections.abc import Callable
 
 from muster.core.order.queueing import JobClass
 from muster.core.order.ranks import Rank
-from muster.core.planning.departures import Departures
+from muster.core.planning.displacing.departures import Departures
+from muster.core.planning.displacing.proposals import Proposal, carry_out
+from muster.core.planning.displacing.room_search import RoomSearch
+from muster.core.planning.displacing.victims import may_be_stopped
 from muster.core.planning.draft import PlanDraft
 from muster.core.planning.next_cycle import first_to_come, next_to_be_movable, promised_starts, wishes_relax
-from muster.core.planning.placement import place
-from muster.core.planning.proposals import Proposal, carry_out
-from muster.core.planning.reference_shapes import reference_shapes
-from muster.core.planning.room_search import Candidate, JobRank, RoomSearch
-from muster.core.planning.victims import may_be_stopped
+from muster.core.planning.placing.placement import place
+from muster.core.planning.placing.reference_shapes import reference_shapes
 from muster.core.snapshot import Snapshot
 from muster.model.ids import JobId, natural
 from muster.model.job import WaitingJob
 from muster.model.plan import Blocked, Plan, ReasonCode
+
+_Rank = tuple[int, ...]
+"""How jobs of a tier compare. The smallest comes first."""
 
 
 def plan_by_rank(rank: Rank) -> Callable[[Snapshot, int], Plan]:
@@ -57,7 +60,7 @@ class _TierByRank:
         """Gangs that could neither start nor make room although quota refused none of their choices. The next equal
         gang has a worse rank: it may stop fewer jobs, and the GPUs of all victims were open to the first gang too."""
         self._departures = Departures(draft, lambda _: None)
-        self._candidates: list[Candidate] | None = None
+        self._ranked: list[tuple[_Rank, int, JobId]] | None = None
 
     def run(self, groups: list[JobClass]) -> list[int]:
         """Decide every job of the tier. Returns when running jobs will fall behind the first job that still waits."""
@@ -66,7 +69,7 @@ class _TierByRank:
         ranks = {job.id: (-job.spec.priority, *self._rank.waiting(job)) for job in jobs}
         line = sorted((ranks[job.id], job.submitted_ms, natural(job.id), job.id) for job in jobs)
         stopped: dict[tuple[ReasonCode, str], list[JobId]] = {}
-        first: JobRank | None = None
+        first: _Rank | None = None
         for where, _, _, job_id in line:
             reason = self._decide(queue.class_of[job_id], queue.jobs[job_id], where)
             if reason is not None:
@@ -77,7 +80,7 @@ class _TierByRank:
             self._draft.blocked.append(Blocked(parts=(tuple(waiting),), code=code, detail=detail))
         return [] if first is None else self._fall_behind_ms(first)
 
-    def _decide(self, group: JobClass, job: WaitingJob, where: JobRank) -> tuple[ReasonCode, str] | None:
+    def _decide(self, group: JobClass, job: WaitingJob, where: _Rank) -> tuple[ReasonCode, str] | None:
         """Start a job or make room for it. Otherwise return what stopped it."""
         widest = self._draft.widest(group.gang, job)
         known = (group.gang_number, group.limit_ms, widest)
@@ -94,7 +97,7 @@ class _TierByRank:
             return reason
         carry_out(self._draft, proposal)
         leaving = self._draft.leaving
-        self._candidates = [each for each in self._those_that_may_leave() if each.job not in leaving]
+        self._ranked = [each for each in self._those_that_may_leave() if each[2] not in leaving]
         return None
 
     def _start(self, group: JobClass, job: WaitingJob, widest: int) -> tuple[ReasonCode, str] | None:
@@ -118,14 +121,14 @@ class _TierByRank:
         code = min(reasons, key=lambda code: (code is not ReasonCode.CAPACITY, code is ReasonCode.HELD_BY_OTHERS))
         return code, reasons[code]
 
-    def _room_for(self, group: JobClass, job: WaitingJob, where: JobRank) -> Proposal | None:
+    def _room_for(self, group: JobClass, job: WaitingJob, where: _Rank) -> Proposal | None:
         """Room for the first choice of the gang for which enough jobs leave anyway or have a worse rank."""
         draft = self._draft
         end_ms = draft.now_ms + group.limit_ms
         if not group.gpu_milli:
             return None
-        candidates = self._those_that_may_leave()
-        worse = candidates[: bisect_left(candidates, True, key=lambda candidate: candidate.rank <= where)]
+        ranked = self._those_that_may_leave()
+        worse = [job_id for _, _, job_id in ranked[: bisect_left(ranked, True, key=lambda each: each[0] <= where)]]
         if not worse and not draft.snapshot.departing and not draft.leaving:
             return None
         for choice in group.gang.choices:
@@ -136,26 +139,23 @@ class _TierByRank:
                     return proposal
         return None
 
-    def _those_that_may_leave(self) -> list[Candidate]:
+    def _those_that_may_leave(self) -> list[tuple[_Rank, int, JobId]]:
         """The running jobs of the tier that may be stopped, worst rank first, and among equals the one started last."""
-        if self._candidates is None:
-            draft, running_rank = self._draft, self._rank.running
-            tier_rank, footprints = draft.setting.tier_rank, draft.snapshot.footprints
-            self._candidates = [
-                Candidate(
-                    (-job.spec.priority, *running_rank(job, draft.now_ms)), job.started_ms, job.id, footprints[job.id]
-                )
+        if self._ranked is None:
+            draft, rank, tier = self._draft, self._rank.running, self._draft.setting.tiers[self._tier].name
+            self._ranked = [
+                ((-job.spec.priority, *rank(job, draft.now_ms)), job.started_ms, job.id)
                 for job in draft.snapshot.running.values()
-                if job.spec.can_resume and tier_rank[job.spec.tier] == self._tier and may_be_stopped(draft, job)
+                if job.spec.can_resume and job.spec.tier == tier and may_be_stopped(draft, job)
             ]
-            self._candidates.sort(reverse=True)
-        return self._candidates
+            self._ranked.sort(reverse=True)
+        return self._ranked
 
-    def _fall_behind_ms(self, first: JobRank) -> list[int]:
+    def _fall_behind_ms(self, first: _Rank) -> list[int]:
         """When running jobs that may be stopped will get a worse rank than the first waiting job."""
         running = self._draft.snapshot.running
         found: list[int] = []
-        for (priority, *key), _, job_id, _ in self._those_that_may_leave():
+        for (priority, *key), _, job_id in self._those_that_may_leave():
             change = self._rank.worsens(running[job_id], (key[0], key[1]))
             if change is not None and first < (priority, *change[1]):
                 found.append(change[0])

@@ -5,19 +5,19 @@ from collections.abc import Iterator
 from muster.core.order.queueing import FeasibilityKey, JobClass
 from muster.core.order.service import NEWCOMERS
 from muster.core.order.tier_walk import TierWalk
-from muster.core.planning.consolidation import consolidate
+from muster.core.planning.displacing.last_resort import take_back
+from muster.core.planning.displacing.preemption import Preemption
+from muster.core.planning.displacing.victim_pruning import prune_victims
 from muster.core.planning.draft import PlanDraft, PlannedPromise
-from muster.core.planning.gpu_swaps import change_places
-from muster.core.planning.last_resort import take_back
 from muster.core.planning.next_cycle import wake_ms
-from muster.core.planning.placement import fits, place
-from muster.core.planning.preemption import Preemption
-from muster.core.planning.promise_renewal import promises_by_tier, renew_guaranteed, renew_promises
-from muster.core.planning.promises import earliest, far_bound_ms
-from muster.core.planning.reference_shapes import reference_shapes
-from muster.core.planning.resizing import grow
-from muster.core.planning.upgrading import upgrade, upgrade_late
-from muster.core.planning.victim_pruning import prune_victims
+from muster.core.planning.placing.placement import fits, place
+from muster.core.planning.placing.reference_shapes import reference_shapes
+from muster.core.planning.promising.promise_renewal import promises_by_tier, renew_guaranteed, renew_promises
+from muster.core.planning.promising.promises import earliest, far_bound_ms
+from muster.core.planning.rearranging.consolidation import consolidate
+from muster.core.planning.rearranging.gpu_swaps import change_places
+from muster.core.planning.rearranging.growing import grow
+from muster.core.planning.rearranging.upgrading import upgrade, upgrade_late
 from muster.core.snapshot import Snapshot
 from muster.model.ids import JobId
 from muster.model.job import WaitingJob
@@ -105,7 +105,8 @@ class _TierCycle:
             walk = self._walk(groups)
             while (following := walk.peek()) is not None:
                 if not self._decide(walk, *following, settled):
-                    self._stop(walk)
+                    # The policy has no backfill: all jobs behind the blocked one wait for it.
+                    self._draft.block(walk.rest(), ReasonCode.HELD_BY_OTHERS)
                     return False
                 if self._holds_left <= 0 and self._draft.policy.backfill:
                     break
@@ -295,10 +296,6 @@ class _TierCycle:
             return False
         self._holds_left -= 0 if had_one else 1
         return True
-
-    def _stop(self, walk: TierWalk) -> None:
-        """The policy has no backfill: all jobs behind the blocked one wait for it."""
-        self._draft.block(walk.rest(), ReasonCode.HELD_BY_OTHERS)
 
 
 def _stop_behind(draft: PlanDraft, first: int) -> None:

@@ -7,13 +7,14 @@ from bisect import bisect_left, insort
 from collections.abc import ItemsView, Iterable, Iterator
 
 from muster.core.cluster.capacity import Capacity, Footprint, NodeUse
-from muster.core.cluster.footprint import demand_of_running
+from muster.core.cluster.footprint import demand_of_running, gpu_milli_of
 from muster.core.cluster.gang import Choice, Demand, Gang
+from muster.core.cluster.horizons import Horizons
+from muster.core.order.preemptibles import lost_gpu_ms, saved_at_ms
 from muster.core.order.queueing import JobClass
 from muster.core.order.quota import account_of
-from muster.core.planning.horizons import Horizons
-from muster.core.planning.placement import Seating
-from muster.core.planning.quota_forecast import PromisedQuota, QuotaForecast, Room
+from muster.core.order.quota_forecast import PromisedQuota, QuotaForecast, Room
+from muster.core.planning.placing.placement import Seating
 from muster.core.snapshot import Snapshot
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import RunningJob, WaitingJob
@@ -94,11 +95,16 @@ class PlanDraft:
         Made when it is first needed, because most plans look for no start that far away.
         """
         if self._ends is None:
-            running, known = self.snapshot.running, self.snapshot.timetable.ends[len(self._overdue) :]
-            told = [(self.end_ms(running[job_id]), job_id) for job_id in self.leaving]
-            begun = [(begun.end_ms, job_id) for job_id, begun in self.begun.items()]
-            others = [entry for entry in (*self._overdue, *known) if entry[1] not in self.leaving]
-            self._ends = sorted(others + told + begun) if self._overdue or told or begun else known
+            timetable, running = self.snapshot.timetable, self.snapshot.running
+            overdue = dict.fromkeys(job_id for _, job_id in self._overdue)
+            self._ends = timetable.ends[len(overdue) :]
+            for job_id in self.leaving:
+                if job_id not in overdue:
+                    del self._ends[bisect_left(self._ends, (timetable.end_ms[job_id], job_id))]
+            for job_id in dict.fromkeys((*overdue, *self.leaving)):
+                insort(self._ends, (self.end_ms(running[job_id]), job_id))
+            for job_id, begun in self.begun.items():
+                insort(self._ends, (begun.end_ms, job_id))
         return self._ends
 
     def _find_overdue(self) -> list[tuple[int, JobId]]:
@@ -158,12 +164,13 @@ class PlanDraft:
         self.promised_quota.use(self.ledger.chain(account), demand, self.now_ms, end_ms)
         self.quota_forecast.add(end_ms, account, demand)
 
-    def evict(self, eviction: Eviction) -> None:
-        """Tell a running job to save itself and leave."""
-        job = self.snapshot.running[eviction.job]
+    def evict(self, job: RunningJob, for_job: JobId, why: Why) -> None:
+        """Tell a running job to save itself and leave for another."""
         self._forget_end(job)
-        self.evictions[job.id] = eviction
-        if eviction.why is not Why.PROMISE:
+        gpu_milli = gpu_milli_of(self.snapshot.demands[job.id])
+        lost = lost_gpu_ms(saved_at_ms(job), gpu_milli, self.now_ms)
+        self.evictions[job.id] = Eviction(job=job.id, for_job=for_job, why=why, lost_gpu_ms=lost)
+        if why is not Why.PROMISE:
             self.told[job.spec.team] = self.told.get(job.spec.team, 0) + 1
         self.leaving[job.id] = self.now_ms + self.setting.grace_ms(job.spec)
         self.projected.charge(account_of(job), self.snapshot.demands[job.id], sign=-1)
@@ -276,12 +283,8 @@ class PlanDraft:
         wanted = dict(demand)
         return {
             (path, gpu_type): milli - wanted.get(gpu_type, 0)
-            for (path, gpu_type), milli in self.room_at(start_ms, account).items()
+            for (path, gpu_type), milli in self.quota_forecast.room(account, start_ms).items()
         }
-
-    def room_at(self, start_ms: int, account: TeamPath) -> Room:
-        """What the limits above an account leave later, by the time limits of running jobs and other promises."""
-        return self.quota_forecast.room(account, start_ms)
 
     def footprint(self, job_id: JobId) -> Footprint:
         """What a job that occupies GPUs now uses."""

@@ -3,9 +3,9 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 
+from muster.core.planning.displacing.turns import next_turn_ms, takes_turns
 from muster.core.planning.draft import PlanDraft
-from muster.core.planning.turns import next_turn_ms, takes_turns
-from muster.core.planning.upgrading import next_upgrades
+from muster.core.planning.rearranging.upgrading import next_upgrades
 from muster.core.snapshot import Snapshot
 from muster.model.limits import NEXT_CYCLE_MS, SETTLING_MS
 

@@ -11,8 +11,8 @@ from muster.core.order.pace import has_slots
 from muster.core.order.queueing import JobClass
 from muster.core.order.service import NEWCOMERS
 from muster.core.order.turn_candidates import TurnCandidate
+from muster.core.planning.displacing.turns import first_place, takes_turns
 from muster.core.planning.next_cycle import wake_at_rest_ms
-from muster.core.planning.turns import first_place, takes_turns
 from muster.core.snapshot import Snapshot
 
 
@@ -147,4 +147,4 @@ class _Count:
 
 def _add(left_on: dict[int, int], candidate: TurnCandidate) -> None:
     for use in candidate[3]:
-        left_on[use.node] = left_on.get(use.node, 0) + sum([milli for _, milli in use.devices])
+        left_on[use.node] = left_on.get(use.node, 0) + use.gpu_milli

@@ -127,7 +127,16 @@ def test_the_pool_is_part_of_an_ask() -> None:
 
 
 def test_single_nodes_cannot_be_chosen_before_a_fork_without_shelves_is_shelved() -> None:
-    fork = all_free(flat(2)).fork(shelved=False)
+    base = all_free(flat(2))
+    base.take((use(1, 0),))
+    fork = base.fork(shelved=False)
     fork.take((use(0, 0),))
-    fork.shelve()
+    fork.give((use(1, 0),))
+    fork.shelve_as(base)
     assert fork.total_slots(ONE) == 15
+    shelved = base.fork()
+    shelved.take((use(0, 0),))
+    shelved.give((use(1, 0),))
+    on_shelves = [(number, nodes) for number, nodes in sorted(fork.shelves.items()) if nodes]
+    assert on_shelves == [(number, nodes) for number, nodes in sorted(shelved.shelves.items()) if nodes]
+    assert (fork.number, fork.free_milli) == (shelved.number, shelved.free_milli)

@@ -68,9 +68,9 @@ def test_a_team_that_was_not_declared_is_not_limited_and_guaranteed_nothing() ->
 def test_a_team_is_over_its_limit_when_that_was_lowered() -> None:
     ledger = a_ledger(a_team("a", limit={"*": 4}))
     ledger.charge(X, gpus(4))
-    assert not ledger.is_over_limit(X)
+    assert (ledger.is_over_limit(X), ledger.over_limit()) == (False, ())
     ledger.charge(X, gpus(1))
-    assert ledger.is_over_limit(X)
+    assert (ledger.is_over_limit(X), ledger.over_limit()) == (True, (A,))
 
 
 @pytest.mark.parametrize(

@@ -4,19 +4,23 @@ A victim is looked at when a search comes to one of its nodes: most nodes of a c
 free if all candidates left is kept from plan to plan (`core.cluster.emptied`).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from muster.core.cluster.capacity import Capacity, NodeUse
 from muster.core.cluster.emptied import Emptied, KeptEmptied
+from muster.core.planning.displacing.victims import Victim
 from muster.core.planning.draft import PlanDraft
-from muster.core.planning.victims import Victim
 from muster.model.ids import JobId
 from muster.model.job import RunningJob
 from muster.model.resources import GPU_MILLI
 
-_Offer = tuple[int, Victim, int]
-"""What one victim would free on one node: its cost, the victim, and the GPU thousandths it has there."""
+_Offer = tuple[int, bool, JobId, bool, int, int, RunningJob | Victim]
+"""What one job would free on one node: its cost, four fields that decide between equal costs, and the GPU thousandths
+it has there. The last field is the job, or the workers of it that would go.
+
+At equal cost jobs without checkpoint reports come first, then the id decides. An elastic job comes before its workers,
+and of these the one with the highest rank comes first."""
 
 Spare = dict[int, list[Victim]]
 """Workers that elastic jobs could give up, by node."""
@@ -28,8 +32,11 @@ class MayAsk(Protocol):
     def takes(self, job: RunningJob) -> bool:
         """True when a job may be asked."""
 
-    def victim(self, job: RunningJob) -> Victim | None:
-        """A job as a victim; None when it may not be asked."""
+    def cost(self, job: RunningJob) -> int | None:
+        """What it costs if a job leaves; None when it may not be asked."""
+
+    def victim(self, job: RunningJob, cost: int) -> Victim:
+        """A job that may be asked as a victim."""
 
 
 class Candidates:
@@ -90,20 +97,33 @@ class Candidates:
         stopped = [use for job_id, use in uses if asked.takes(running[job_id])]
         return stopped + [victim.use_on(node) for victim in spare if not asked.takes(victim.job)]
 
-    def offers(self, node: int) -> list[_Offer]:
+    def victims(self, node: int) -> list[Victim]:
+        """The jobs that could free something on one node, cheapest first."""
+        found: list[Victim] = []
+        for cost, _, _, _, _, _, source in self._offered_on(node):
+            if isinstance(source, Victim):
+                found.append(source)
+            elif self._asked is not None:
+                found.append(self._asked.victim(source, cost))
+        return found
+
+    def _offered_on(self, node: int) -> list[_Offer]:
         """What could be freed on one node, cheapest first."""
         known = self._offers.get(node)
         if known is None:
-            running = self._snapshot.running
-            found = list(self._spare.get(node, ()))
+            known = self._offers[node] = [_workers_offered(victim, node) for victim in self._spare.get(node, ())]
             if self._asked is not None:
-                victims = [self._asked.victim(running[job_id]) for job_id, _ in self._snapshot.uses_on(node)]
-                found += [victim for victim in victims if victim is not None]
-            found.sort(key=_cheapest_first)
-            known = self._offers[node] = [
-                (victim.cost, victim, sum([milli for _, milli in victim.use_on(node).devices])) for victim in found
-            ]
+                known += self._jobs_offered(self._asked, node)
+            known.sort()
         return known
+
+    def _jobs_offered(self, asked: MayAsk, node: int) -> Iterator[_Offer]:
+        running = self._snapshot.running
+        for job_id, use in self._snapshot.uses_on(node):
+            job = running[job_id]
+            cost = asked.cost(job)
+            if cost is not None:
+                yield cost, job.checkpointed_ms is not None, job_id, False, 0, use.gpu_milli, job
 
     def price(self, node: int, wanted_milli: int) -> int:
         """What freeing this much of one node costs, taking the cheapest jobs first."""
@@ -114,11 +134,11 @@ class Candidates:
         state = self._capacity.states.states[self._capacity.number[node]]
         missing = wanted_milli - state.whole * GPU_MILLI
         cost = 0
-        for offer_cost, _, milli in self.offers(node) if missing > 0 else ():
+        for offer in self._offered_on(node) if missing > 0 else ():
             if missing <= 0:
                 break
-            cost += offer_cost
-            missing -= milli
+            cost += offer[0]
+            missing -= offer[5]
         prices[wanted_milli] = cost
         return cost
 
@@ -149,10 +169,6 @@ def by_node(victims: Iterable[Victim]) -> Spare:
     return found
 
 
-def _cheapest_first(victim: Victim) -> tuple[int, bool, JobId, bool, int]:
-    """The order in which victims are offered: by cost, then jobs without checkpoint reports first, then by id.
-
-    At equal cost an elastic job comes before its workers, and of these the one with the highest rank comes first.
-    """
-    shrinks = bool(victim.workers)
-    return victim.cost, victim.reports, victim.job.id, shrinks, -victim.workers[0].rank if shrinks else 0
+def _workers_offered(victim: Victim, node: int) -> _Offer:
+    job, milli = victim.job, victim.use_on(node).gpu_milli
+    return victim.cost, victim.reports, job.id, True, -victim.workers[0].rank, milli, victim

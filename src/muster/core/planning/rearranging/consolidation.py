@@ -9,13 +9,13 @@ from muster.core.cluster.footprint import gpu_milli_of
 from muster.core.cluster.gang import running_gang
 from muster.core.order.queueing import JobClass
 from muster.core.order.quota import account_of
-from muster.core.planning.candidates import Candidates
+from muster.core.planning.displacing.candidates import Candidates
+from muster.core.planning.displacing.preemption import Preemption
+from muster.core.planning.displacing.proposals import NewPlace, Proposal, carry_out, gone_ms, pays
+from muster.core.planning.displacing.victim_search import VictimSearch
+from muster.core.planning.displacing.victims import Roster, Victim, victim_of
 from muster.core.planning.draft import PlanDraft, PlannedPromise
-from muster.core.planning.placement import place
-from muster.core.planning.preemption import Preemption
-from muster.core.planning.proposals import NewPlace, Proposal, carry_out, gone_ms, pays
-from muster.core.planning.victim_search import VictimSearch
-from muster.core.planning.victims import Roster, Victim
+from muster.core.planning.placing.placement import place
 from muster.model.ids import natural
 from muster.model.job import RunningJob
 from muster.model.plan import Basis, Why
@@ -66,7 +66,8 @@ def _cheapest_move(
 ) -> Proposal | None:
     capacity = draft.horizons.until(draft.now_ms + group.limit_ms)
     job, gpu_milli = draft.snapshot.queue.jobs[promise.terms.job], gpu_milli_of(promise.choice.demand)
-    candidates = Candidates(draft, capacity, _Movable(draft, preemption.claims.roster, group.tier), {})
+    movable = Movable(draft, preemption.claims.roster, group.tier)
+    candidates = Candidates(draft, capacity, movable, {}, rights=movable.rights)
     proposal = VictimSearch(draft, capacity, candidates, job, group.gang, promise.choice).cheapest()
     if proposal is None:
         return None
@@ -79,13 +80,16 @@ def _cheapest_move(
     return _with_new_places(draft, proposal._replace(victims=tuple(dearest_first), start_ms=start_ms))
 
 
-class _Movable:
+class Movable:
     """Jobs of the tier and below that could go on elsewhere from what they have saved."""
 
     def __init__(self, draft: PlanDraft, roster: Roster, tier: int) -> None:
         self._draft = draft
         self._roster = roster
         self._tier = tier
+        self._over_limit = draft.ledger.over_limit()
+        self.rights = (Why.CONSOLIDATION, tier, self._over_limit)
+        """What stands for them in every plan (`Candidates`)."""
 
     def takes(self, job: RunningJob) -> bool:
         """True when a job may be moved."""
@@ -95,12 +99,16 @@ class _Movable:
             and self._draft.setting.tier_rank[job.spec.tier] >= self._tier
             and self._draft.setting.is_preemptible(job.spec)
             and self._roster.may_ask(job)
-            and not self._draft.ledger.is_over_limit(account_of(job))
+            and not (self._over_limit and self._draft.ledger.is_over_limit(account_of(job)))
         )
 
-    def victim(self, job: RunningJob) -> Victim | None:
-        """A job as a victim; None when it may not be moved."""
-        return self._roster.victim(job)._replace(why=Why.CONSOLIDATION) if self.takes(job) else None
+    def cost(self, job: RunningJob) -> int | None:
+        """What it costs if a job moves; None when it may not be moved."""
+        return self._roster.cost(job) if self.takes(job) else None
+
+    def victim(self, job: RunningJob, cost: int) -> Victim:
+        """A job that may be moved as a victim."""
+        return victim_of(self._draft, job, Why.CONSOLIDATION)._replace(cost=cost)
 
 
 def _with_new_places(draft: PlanDraft, proposal: Proposal) -> Proposal | None:

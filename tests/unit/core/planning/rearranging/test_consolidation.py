@@ -2,11 +2,14 @@
 
 from typing import Any
 
+from muster.core.planning import plan
+from muster.core.snapshot import Snapshot
+from muster.model.ids import JobId
 from muster.model.job import RunningJob
 from muster.model.plan import Promise
 from muster.model.policy import MINUTE_MS, Policy
 from muster.model.scenario import Scenario
-from tests.builders import NOW_MS, a_job, a_promise, a_scenario, a_team, flat, runs, waits
+from tests.builders import NOW_MS, a_cluster, a_job, a_node, a_promise, a_scenario, a_team, flat, runs, waits
 from tests.unit.core.outcomes import evicted, planned, promised
 
 
@@ -91,6 +94,19 @@ def test_no_job_moves_for_a_team_at_its_limit() -> None:
         teams = [a_team("default", limit={"*": limit})]
         limited = a_scenario(scenario.cluster, teams=teams, running=scenario.running, waiting=scenario.waiting)
         assert len(evicted(limited)) == moves
+
+
+def test_a_job_moves_as_soon_as_its_team_is_no_longer_over_its_limit() -> None:
+    cluster = a_cluster(a_node("n1"), a_node("n2"), a_node("n3"), a_node("n4", gpu_type="a100"))
+    ends_first = runs("ends first", a_job(gpus=8, hours=50), [("n1", range(8))])
+    other = runs("other", a_job(gpus=8, team="x"), [("n4", range(8))])
+    running = [ends_first, half("h2", "n2", team="x"), half("h3", "n3", team="x"), other]
+    waiting = [waits("w", a_job(gpus=8, gpu_type="h100"))]
+    teams = [a_team("x", limit={"*": 8})]
+    snapshot = Snapshot.of(a_scenario(cluster, running=running, waiting=waiting, teams=teams))
+    assert plan(snapshot, NOW_MS).evictions == ()
+    snapshot.finish(JobId("other"))
+    assert len(plan(snapshot, NOW_MS).evictions) == 1
 
 
 def test_no_job_of_a_higher_tier_moves() -> None:

@@ -12,15 +12,14 @@ preemptible.
 from typing import NamedTuple
 
 from muster.core.cluster.capacity import Footprint, NodeUse
-from muster.core.cluster.footprint import demand_of_running, footprint_of, gpu_milli_of
-from muster.core.cluster.gang import Demand, running_gang
-from muster.core.order.preemptibles import Borrowing, lost_gpu_ms, price_gpu_ms, saved_at_ms
+from muster.core.cluster.footprint import gpu_milli_of
+from muster.core.cluster.gang import Demand
+from muster.core.order.preemptibles import Borrowing, Protection, price_gpu_ms, saved_at_ms
 from muster.core.planning.draft import PlanDraft
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import Placement, RunningJob
 from muster.model.limits import LAST_RESORT_COST
 from muster.model.plan import Why
-from muster.model.resources import GPU_MILLI
 
 
 class Victim(NamedTuple):
@@ -30,7 +29,6 @@ class Victim(NamedTuple):
     why: Why
     cost: int
     """GPU-milliseconds that would be lost or spent again."""
-    lost_gpu_ms: int
     footprint: Footprint
     """What it would free."""
     demand: Demand
@@ -73,27 +71,16 @@ class Claim(NamedTuple):
 
 def may_be_stopped(draft: PlanDraft, job: RunningJob) -> bool:
     """True when a job is not protected by its file, tier or minimum run time, and not leaving or shrinking already."""
-    return draft.setting.is_preemptible(job.spec) and _has_had_its_time(draft, job)
-
-
-def _has_had_its_time(draft: PlanDraft, job: RunningJob) -> bool:
-    """True when a job has had its minimum run time and was not told to leave or to shrink yet."""
-    return draft.now_ms - job.started_ms >= draft.policy.min_runtime_ms and not was_told(draft, job)
-
-
-def was_told(draft: PlanDraft, job: RunningJob) -> bool:
-    """True when a job was told to leave or to shrink, before or in this cycle."""
-    return job.leaving_by_ms is not None or job.id in draft.evictions or job.id in draft.resizes
+    told = job.leaving_by_ms is not None or job.id in draft.evictions or job.id in draft.resizes
+    has_had_its_time = draft.now_ms - job.started_ms >= draft.policy.min_runtime_ms
+    return draft.setting.is_preemptible(job.spec) and has_had_its_time and not told
 
 
 def victim_of(draft: PlanDraft, job: RunningJob, why: Why) -> Victim:
     """A running job as a victim, with what leaving costs."""
     demand = draft.snapshot.demands[job.id]
-    gpu_milli = gpu_milli_of(demand)
-    saved_ms, now_ms = saved_at_ms(job), draft.now_ms
-    cost = price_gpu_ms(saved_ms, gpu_milli, draft.policy.restart_cost_ms, now_ms)
-    lost = lost_gpu_ms(saved_ms, gpu_milli, now_ms)
-    return Victim(job, why, cost, lost, draft.snapshot.footprints[job.id], demand)
+    cost = price_gpu_ms(saved_at_ms(job), gpu_milli_of(demand), draft.policy.restart_cost_ms, draft.now_ms)
+    return Victim(job, why, cost, draft.snapshot.footprints[job.id], demand)
 
 
 def may_take_from(draft: PlanDraft, team: TeamPath) -> int:
@@ -117,23 +104,30 @@ class Roster:
     def __init__(self, draft: PlanDraft) -> None:
         self._draft = draft
         self._struck: dict[JobId, None] = {}
-        self._victims: dict[JobId, Victim] = {}
+        self._started_by_ms = draft.now_ms - draft.policy.min_runtime_ms
+        self._costs: dict[JobId, int] = {}
         self._ceiling = draft.snapshot.preemptibles.median_price(draft.policy.restart_cost_ms, draft.now_ms)
         self._groups: list[Borrowing] | None = None
         self._firm_groups: list[Borrowing] | None = None
 
     def may_ask(self, job: RunningJob) -> bool:
         """True when a job has had its minimum run time and was not told to leave or to shrink."""
-        return job.id not in self._struck and _has_had_its_time(self._draft, job)
+        job_id, draft = job.id, self._draft
+        return (
+            job.started_ms <= self._started_by_ms
+            and job.leaving_by_ms is None
+            and job_id not in self._struck
+            and job_id not in draft.evictions
+            and job_id not in draft.resizes
+        )
 
-    def victim(self, job: RunningJob) -> Victim:
-        """A job as a victim. It costs at most the median price if it never reported a checkpoint."""
-        known = self._victims.get(job.id)
+    def cost(self, job: RunningJob) -> int:
+        """What stopping a job costs: at most the median price if it never reported a checkpoint."""
+        known = self._costs.get(job.id)
         if known is None:
-            known = victim_of(self._draft, job, Why.TIER)
-            if self._ceiling is not None and job.checkpointed_ms is None and known.cost > self._ceiling:
-                known = known._replace(cost=self._ceiling)
-            self._victims[job.id] = known
+            restart_ms, now_ms = self._draft.policy.restart_cost_ms, self._draft.now_ms
+            known = self._draft.snapshot.preemptibles.price(job.id, restart_ms, now_ms, self._ceiling)
+            self._costs[job.id] = known
         return known
 
     def leave(self, job_id: JobId) -> None:
@@ -173,6 +167,14 @@ class Roster:
         return sorted(group for group, jobs in groups.items() if any(self.may_ask(running[job]) for job in jobs))
 
 
+class _Reason(NamedTuple):
+    """Why a job may be stopped."""
+
+    why: Why
+    steps: int
+    """By how many steps it comes after jobs that have to leave by other rights."""
+
+
 class Asked:
     """Which running jobs gangs with equal rights may ask to leave, and at what price."""
 
@@ -180,80 +182,50 @@ class Asked:
         self, draft: PlanDraft, roster: Roster, tier: int, claim: Claim, *, by_tier: bool, insists: bool
     ) -> None:
         """With `by_tier` also jobs of lower tiers, with `insists` also jobs that no other right could stop."""
-        self._setting = draft.setting
-        self._preemptibles = draft.snapshot.preemptibles
+        self._draft = draft
         self._roster = roster
         self._tier = tier
+        self._claim = claim
         self._by_tier = by_tier
         self._insists = insists
-        self._borrowers = dict.fromkeys(claim.borrowers)
-        self._firm = dict.fromkeys(claim.firm)
-        self._sheltered = dict.fromkeys(claim.sheltered)
+        self._reasons: dict[Protection, _Reason | None] = {}
 
     def takes(self, job: RunningJob) -> bool:
         """True when a job may be asked."""
         return self._roster.may_ask(job) and self._reason(job) is not None
 
-    def victim(self, job: RunningJob) -> Victim | None:
-        """A job as a victim; None when it may not be asked."""
+    def cost(self, job: RunningJob) -> int | None:
+        """What it costs if a job leaves; None when it may not be asked."""
         reason = self._reason(job) if self._roster.may_ask(job) else None
         if reason is None:
             return None
-        victim = self._roster.victim(job)
-        why, steps = reason
-        if why is Why.TIER:
-            return victim
-        return victim._replace(why=why, cost=victim.cost + (LAST_RESORT_COST**steps if steps else 0))
+        return self._roster.cost(job) + (LAST_RESORT_COST**reason.steps if reason.steps else 0)
 
-    def _reason(self, job: RunningJob) -> tuple[Why, int] | None:
-        """Why a job may be stopped, and by how many steps it comes after jobs that have to leave by other rights.
+    def victim(self, job: RunningJob, cost: int) -> Victim:
+        """A job that may be asked as a victim."""
+        reason = self._reason(job)
+        assert reason is not None
+        return victim_of(self._draft, job, reason.why)._replace(cost=cost)
+
+    def _reason(self, job: RunningJob) -> _Reason | None:
+        protection = self._draft.snapshot.preemptibles.protection(job.id)
+        if protection not in self._reasons:
+            self._reasons[protection] = self._find_reason(protection)
+        return self._reasons[protection]
+
+    def _find_reason(self, protection: Protection) -> _Reason | None:
+        """Why jobs with this protection may be stopped.
 
         In the last resort, borrowers in a higher tier come first and after them borrowers that are not preemptible,
         each from the lowest tier up. Prices make the order, however many of a step have to leave, but only between
         places of one level: a place on one node is taken before a place on several.
         """
-        rank, tiers = self._setting.tier_rank[job.spec.tier], len(self._setting.tiers)
-        group = self._preemptibles.group_of(job.id)
-        if not self._setting.is_preemptible(job.spec):
-            return (Why.RECLAIM, 2 * tiers - rank) if self._insists and group in self._firm else None
-        if self._by_tier and rank > self._tier and group not in self._sheltered:
-            return (Why.TIER, 0)
-        if group not in self._borrowers or (rank < self._tier and not self._insists):
+        setting, (tier, is_preemptible, group) = self._draft.setting, protection
+        rank, tiers = setting.tier_rank[tier], len(setting.tiers)
+        if not is_preemptible:
+            return _Reason(Why.RECLAIM, 2 * tiers - rank) if self._insists and group in self._claim.firm else None
+        if self._by_tier and rank > self._tier and group not in self._claim.sheltered:
+            return _Reason(Why.TIER, 0)
+        if group not in self._claim.borrowers or (rank < self._tier and not self._insists):
             return None
-        return (Why.RECLAIM, 0 if rank >= self._tier else tiers - rank)
-
-
-def shrinkable(draft: PlanDraft) -> list[Victim]:
-    """What running elastic jobs have beyond their minimum: it goes to gangs that need it to run at all.
-
-    Each worker (or tensor-parallel group of workers) is offered by itself, so that no more is taken than is needed.
-    `spare_workers` says how many of them may go.
-    """
-    found: list[Victim] = []
-    for _, job in sorted(draft.snapshot.elastic.items()):
-        role = job.spec.elastic_role
-        if role is None or job.leaving_by_ms is not None or job.id in draft.resizes or job.id in draft.evictions:
-            continue
-        if spare_workers(job) <= 0:
-            continue
-        part = next(part for part in running_gang(job, draft.setting).parts if part.role == role.name)
-        of_role = [worker for worker in job.workers if worker.role == role.name]
-        groups = [tuple(of_role[at : at + part.group]) for at in range(0, len(of_role), part.group)]
-        found += [workers_of(draft, job, workers) for workers in reversed(groups)]
-    return found
-
-
-def spare_workers(job: RunningJob) -> int:
-    """How many workers an elastic job has beyond its minimum."""
-    role = job.spec.elastic_role
-    if role is None:
-        return 0
-    return sum(1 for worker in job.workers if worker.role == role.name) - role.workers_min
-
-
-def workers_of(draft: PlanDraft, job: RunningJob, workers: Placement) -> Victim:
-    """Some workers of an elastic job as a victim."""
-    tree = draft.setting.tree
-    demand = demand_of_running(job.spec, workers, tree)
-    cost = draft.policy.restart_cost_ms * gpu_milli_of(demand) // GPU_MILLI
-    return Victim(job, Why.TIER, cost, 0, footprint_of(job.spec, workers, tree), demand, workers)
+        return _Reason(Why.RECLAIM, 0 if rank >= self._tier else tiers - rank)

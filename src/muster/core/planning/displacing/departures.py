@@ -5,10 +5,10 @@ from collections.abc import Callable
 from muster.core.cluster.capacity import Capacity, Footprint, NodeUse
 from muster.core.cluster.emptied import Emptied
 from muster.core.cluster.footprint import footprint_of
+from muster.core.planning.displacing.victims import Victim
 from muster.core.planning.draft import PlanDraft
-from muster.core.planning.resizing import given_up
-from muster.core.planning.victims import Victim
 from muster.model.ids import JobId
+from muster.model.job import beyond
 
 
 class Departures:
@@ -39,7 +39,7 @@ class Departures:
                 self._leave(footprints[job_id])
             for job_id, resize in draft.resizes.items():
                 job = draft.snapshot.running[job_id]
-                self._leave(footprint_of(job.spec, given_up(job, resize.workers), draft.setting.tree))
+                self._leave(footprint_of(job.spec, beyond(job.workers, resize.workers), draft.setting.tree))
             for job_id in draft.evictions:
                 self._strike_off(job_id)
         elif self._told < len(draft.evictions):

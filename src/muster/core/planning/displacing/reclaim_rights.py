@@ -6,8 +6,8 @@ a charge to the ledger changes it.
 
 from muster.core.cluster.gang import Choice, Demand
 from muster.core.order.queueing import JobClass
+from muster.core.planning.displacing.victims import Claim, Roster
 from muster.core.planning.draft import PlanDraft
-from muster.core.planning.victims import Claim, Roster
 from muster.model.ids import TeamPath
 
 NOBODY = 0

@@ -8,13 +8,12 @@ from typing import NamedTuple
 
 from muster.core.cluster.capacity import Footprint
 from muster.core.cluster.gang import Choice
+from muster.core.planning.displacing.shrinking import shrink
+from muster.core.planning.displacing.victims import Victim
 from muster.core.planning.draft import PlanDraft
-from muster.core.planning.placement import Seating
-from muster.core.planning.resizing import shrink
-from muster.core.planning.victims import Victim
-from muster.model.ids import JobId
+from muster.core.planning.placing.placement import Seating
 from muster.model.job import RunningJob, WaitingJob
-from muster.model.plan import Basis, Eviction
+from muster.model.plan import Basis
 from muster.model.resources import GPU_MILLI
 
 
@@ -56,16 +55,11 @@ def carry_out(draft: PlanDraft, proposal: Proposal, moved_because: str = "") -> 
     job, start_ms = proposal.job, proposal.start_ms
     for victim in proposal.victims:
         if not victim.workers:
-            evict(draft, victim, job.id)
+            draft.evict(victim.job, job.id, victim.why)
     shrink(draft, [victim for victim in proposal.victims if victim.workers], job.id)
     draft.promise(job, proposal.choice, proposal.seating, start_ms, Basis.DEPARTURES, moved_because)
     for move in proposal.moves:
         draft.promise(move.job, move.choice, move.seating, start_ms, Basis.DEPARTURES)
-
-
-def evict(draft: PlanDraft, victim: Victim, for_job: JobId) -> None:
-    """Tell a whole job to leave for another."""
-    draft.evict(Eviction(job=victim.job.id, for_job=for_job, why=victim.why, lost_gpu_ms=victim.lost_gpu_ms))
 
 
 def pays(gained_ms: int, gpu_milli: int, cost: int, factor_milli: int = GPU_MILLI) -> bool:

@@ -5,15 +5,16 @@ guarantee (last_resort.py). It rests on the time limits of running jobs and on n
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 from typing import NamedTuple
 
 from muster.core.cluster.capacity import Capacity, Footprint, NodeUse
 from muster.core.cluster.gang import Choice, Gang
+from muster.core.cluster.horizons import FOREVER_MS
 from muster.core.order.quota import account_of
+from muster.core.order.quota_forecast import fits_into
 from muster.core.planning.draft import PlanDraft
-from muster.core.planning.horizons import FOREVER_MS
-from muster.core.planning.placement import Seating, fits, place
-from muster.core.planning.quota_forecast import fits_into
+from muster.core.planning.placing.placement import Seating, fits, place
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import WaitingJob
 from muster.model.limits import FAR_PROMISE_MS
@@ -30,14 +31,8 @@ class Opening(NamedTuple):
     seating: Seating
 
 
-class _Step(NamedTuple):
-    """A change of the capacity that a sweep sees. Steps differ before the last field, so they can be sorted."""
-
-    at_ms: int
-    frees: bool
-    order: str
-    is_promised: bool
-    footprint: Footprint
+_Steps = list[tuple[bool, Footprint]]
+"""What opens or closes at one instant: true for what opens. Nothing but time opens where there is no footprint."""
 
 
 def earliest(
@@ -67,75 +62,68 @@ def _sweep(
             capacity.take(promise.footprint)
     suits = capacity.suits(choice.asks)
     relaxes_ms, account = job.spec.topology.relaxes_ms(job.submitted_ms), account_of(job)
-    for at_ms, steps in _by_time(_steps(draft, limit_ms, relaxes_ms, before_ms)):
+    for at_ms, steps in _instants(draft, limit_ms, relaxes_ms, before_ms):
         if not _let_pass(capacity, steps, suits):
             continue
         widest = gang.level_at(at_ms, relaxes_ms)
         if fits(capacity, gang, choice, widest) and quota_allows(draft, account, choice, at_ms, at_ms + limit_ms):
-            capacity.shelve()
+            capacity.shelve_as(draft.free)
             seating = place(capacity, gang, choice, widest)
             if seating is not None:
                 return Opening(at_ms, choice, seating)
     return None
 
 
-def _let_pass(capacity: Capacity, steps: list[_Step], suits: list[bool]) -> bool:
+def _let_pass(capacity: Capacity, steps: _Steps, suits: list[bool]) -> bool:
     """Apply all steps of one instant; true when the gang may fit now although it did not before."""
     grew = False
-    for step in steps:
-        if not step.footprint:
+    for opens, footprint in steps:
+        if not footprint:
             grew = True
-        elif any(suits[use.node] for use in step.footprint):
-            (capacity.give if step.frees else capacity.take)(step.footprint)
-            grew = grew or step.frees
+        elif any(suits[use.node] for use in footprint):
+            (capacity.give if opens else capacity.take)(footprint)
+            grew = grew or opens
     return grew
 
 
-def _steps(draft: PlanDraft, limit_ms: int, relaxes_ms: int, before_ms: int) -> Iterator[_Step]:
-    """Everything before a time that opens or closes GPUs for a job of this length, in order."""
-    changes, at = sorted(_changes(draft, limit_ms, relaxes_ms, before_ms)), 0
-    for end_ms, job_id in draft.ends:
+def _instants(draft: PlanDraft, limit_ms: int, relaxes_ms: int, before_ms: int) -> Iterator[tuple[int, _Steps]]:
+    """Every instant before a time at which GPUs open or close for a job of this length, in order."""
+    changes = _changes(draft, limit_ms, relaxes_ms, before_ms)
+    times, at = sorted(changes), 0
+    for end_ms, ending in groupby(draft.ends, key=lambda end: end[0]):
         if end_ms >= before_ms:
             break
-        end = _Step(end_ms, True, job_id, False, draft.footprint(job_id))
-        while at < len(changes) and changes[at] < end:
-            yield changes[at]
+        while at < len(times) and times[at] < end_ms:
+            yield times[at], changes[times[at]]
             at += 1
-        yield end
-    yield from changes[at:]
+        steps = [(True, draft.footprint(job_id)) for _, job_id in ending]
+        if at < len(times) and times[at] == end_ms:
+            steps += changes[end_ms]
+            at += 1
+        yield end_ms, steps
+    for at_ms in times[at:]:
+        yield at_ms, changes[at_ms]
 
 
-def _changes(draft: PlanDraft, limit_ms: int, relaxes_ms: int, before_ms: int) -> list[_Step]:
+def _changes(draft: PlanDraft, limit_ms: int, relaxes_ms: int, before_ms: int) -> dict[int, _Steps]:
     """What opens or closes GPUs besides the ends of running jobs. Most promises are too far away to matter."""
-    found: list[_Step] = []
+    found: dict[int, _Steps] = {}
     if draft.now_ms < relaxes_ms < before_ms:
-        found.append(_Step(relaxes_ms, True, "", True, ()))
-    for job_id, promise in draft.promises.items():
+        found[relaxes_ms] = [(True, ())]
+    for promise in draft.promises.values():
         closes_ms = promise.terms.start_ms - limit_ms
         if draft.now_ms <= closes_ms < before_ms - 1:
-            found.append(_Step(closes_ms + 1, False, job_id, True, promise.footprint))
+            found.setdefault(closes_ms + 1, []).append((False, promise.footprint))
         if promise.end_ms < before_ms:
-            found.append(_Step(promise.end_ms, True, job_id, True, promise.footprint))
+            found.setdefault(promise.end_ms, []).append((True, promise.footprint))
     return found
-
-
-def _by_time(steps: Iterator[_Step]) -> Iterator[tuple[int, list[_Step]]]:
-    """All steps of one instant together."""
-    batch: list[_Step] = []
-    for step in steps:
-        if batch and step.at_ms != batch[0].at_ms:
-            yield batch[0].at_ms, batch
-            batch = []
-        batch.append(step)
-    if batch:
-        yield batch[0].at_ms, batch
 
 
 def quota_allows(draft: PlanDraft, account: TeamPath, choice: Choice, start_ms: int, end_ms: int) -> bool:
     """True when the limits allow this start, and it takes no quota from a promise that starts during its run."""
     chain = draft.ledger.chain(account)
     return (
-        fits_into(draft.room_at(start_ms, account), chain, choice.demand)
+        fits_into(draft.quota_forecast.room(account, start_ms), chain, choice.demand)
         and draft.promised_quota.broken_by(chain, choice.demand, start_ms, end_ms) is None
     )
 

@@ -65,7 +65,7 @@ def fits(capacity: Capacity, gang: Gang, choice: Choice, widest: int) -> bool:
     if widest == 0 and part.group == 1 and capacity.is_shelved:
         return True
     view = capacity.view(ask, part.group)
-    needed = _needed(view, part, widest)
+    needed = needed_in(view, part, widest)
     return any(count >= needed for count in view.counts(widest))
 
 
@@ -77,7 +77,7 @@ def _find_seats(capacity: Capacity, part: RolePart, ask: Ask, widest: int) -> Se
         return None
     view = capacity.view(ask, part.group)
     for level in range(capacity.tree.node_level - 1, widest - 1, -1):
-        needed = _needed(view, part, level)
+        needed = needed_in(view, part, level)
         best = min(
             ((count, domain) for domain, count in enumerate(view.sums[level]) if count >= needed),
             default=None,
@@ -87,7 +87,7 @@ def _find_seats(capacity: Capacity, part: RolePart, ask: Ask, widest: int) -> Se
     return None
 
 
-def _needed(view: SlotView, part: RolePart, level: int) -> int:
+def needed_in(view: SlotView, part: RolePart, level: int) -> int:
     """What a domain of this level must have room for, in the unit the view counts there."""
     return -(-part.workers // part.group) if level <= view.group_level else part.workers
 
@@ -238,7 +238,7 @@ def _domains_for_roles(capacity: Capacity, gang: Gang, choice: Choice, level: in
         total = 0
         for part, view in zip(gang.parts, views, strict=True):
             counted = view.count(level, domain)
-            if counted < _needed(view, part, level):
+            if counted < needed_in(view, part, level):
                 break
             total += counted
         else:
@@ -272,7 +272,7 @@ def _roles_in_order(
     for index in order:
         part, ask = gang.parts[index], choice.asks[index]
         view = capacity.view(ask, part.group)
-        needed = _needed(view, part, level)
+        needed = needed_in(view, part, level)
         if view.count(level, domain) < needed:
             capacity.rollback(mark)
             return None

@@ -2,29 +2,16 @@
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import NamedTuple
 
-from muster.core.cluster.capacity import Capacity, Footprint
+from muster.core.cluster.capacity import Capacity
 from muster.core.cluster.gang import Choice, Gang
+from muster.core.planning.displacing.proposals import Proposal, gone_ms
+from muster.core.planning.displacing.victims import Victim, victim_of
 from muster.core.planning.draft import PlanDraft
-from muster.core.planning.placement import Seating, fits, place
-from muster.core.planning.proposals import Proposal, gone_ms
-from muster.core.planning.victims import Victim, victim_of
+from muster.core.planning.placing.placement import Seating, fits, place
 from muster.model.ids import JobId
 from muster.model.job import WaitingJob
 from muster.model.plan import Why
-
-JobRank = tuple[int, ...]
-"""How jobs of a tier compare. The smallest comes first."""
-
-
-class Candidate(NamedTuple):
-    """A running job that may be told to leave."""
-
-    rank: JobRank
-    started_ms: int
-    job: JobId
-    footprint: Footprint
 
 
 class RoomSearch:
@@ -46,63 +33,64 @@ class RoomSearch:
         """Room in what is free once all jobs have gone that leave anyway."""
         return self._without_superfluous((), ()) if self._fits() else None
 
-    def worst_first(self, candidates: Sequence[Candidate]) -> Proposal | None:
-        """Room in the place of the first candidates. Of these, the last may stay first."""
-        told = self._fewest(candidates)
+    def worst_first(self, jobs: Sequence[JobId]) -> Proposal | None:
+        """Room in the place of the first of these running jobs. Of those that leave, the last may stay first."""
+        told = self._fewest(jobs)
         if told is None:
             return None
-        capacity, running = self._capacity, self._draft.snapshot.running
+        capacity, snapshot = self._capacity, self._draft.snapshot
         mark = capacity.mark()
-        self._leave(candidates[:told])
+        self._leave(jobs[:told])
         seating = self._place()
         capacity.rollback(mark)
         if seating is None:
             return None
         nodes = {use.node: None for use in seating.footprint}
-        near = [each for each in candidates[:told] if any(use.node in nodes for use in each.footprint)]
-        victims = [victim_of(self._draft, running[each.job], Why.TURN) for each in near]
+        near = [job for job in jobs[:told] if any(use.node in nodes for use in snapshot.footprints[job])]
+        victims = [victim_of(self._draft, snapshot.running[job], Why.TURN) for job in near]
         self._leave(near)
         proposal = self._without_superfluous(victims, victims[::-1])
         capacity.rollback(mark)
         return proposal
 
-    def _fewest(self, candidates: Sequence[Candidate]) -> int | None:
-        """How many of the first candidates must leave so that the gang fits; None when all are not enough."""
-        fewest = self._fewest_by_count(candidates)
-        if fewest is None or self._is_enough(candidates[:fewest]):
+    def _fewest(self, jobs: Sequence[JobId]) -> int | None:
+        """How many of the first jobs must leave so that the gang fits; None when all are not enough."""
+        fewest = self._fewest_by_count(jobs)
+        if fewest is None or self._is_enough(jobs[:fewest]):
             return fewest
-        if not self._is_enough(candidates):
+        if not self._is_enough(jobs):
             return None
-        counts = range(len(candidates) + 1)
-        return bisect_left(counts, True, fewest + 1, key=lambda count: self._is_enough(candidates[:count]))
+        counts = range(len(jobs) + 1)
+        return bisect_left(counts, True, fewest + 1, key=lambda count: self._is_enough(jobs[:count]))
 
-    def _is_enough(self, leaving: Sequence[Candidate]) -> bool:
+    def _is_enough(self, leaving: Sequence[JobId]) -> bool:
         mark = self._capacity.mark()
         self._leave(leaving)
         is_enough = self._fits()
         self._capacity.rollback(mark)
         return is_enough
 
-    def _leave(self, leaving: Sequence[Candidate]) -> None:
-        for each in leaving:
-            self._capacity.give(each.footprint)
+    def _leave(self, leaving: Sequence[JobId]) -> None:
+        for job_id in leaving:
+            self._capacity.give(self._draft.snapshot.footprints[job_id])
 
-    def _fewest_by_count(self, candidates: Sequence[Candidate]) -> int | None:
-        """A cheap lower bound on how many of the first candidates must leave: it counts only GPUs by node."""
+    def _fewest_by_count(self, jobs: Sequence[JobId]) -> int | None:
+        """A cheap lower bound on how many of the first jobs must leave: it counts only GPUs by node."""
+        footprints = self._draft.snapshot.footprints
         capacity, parts, asks = self._capacity, self._gang.parts, self._choice.asks
         needed = sum(part.workers * ask.gpu_milli for part, ask in zip(parts, asks, strict=True))
         unit = max(asks[0].gpu_milli, 1) if len(parts) == 1 else 1
         room = [capacity.free_on(node) if suits else -1 for node, suits in enumerate(capacity.suits(asks))]
         missing = needed // unit - sum(free // unit for free in room if free > 0)
-        for count, candidate in enumerate(candidates):
+        for count, job_id in enumerate(jobs):
             if missing <= 0:
                 return count
-            for use in candidate.footprint:
+            for use in footprints[job_id]:
                 free = room[use.node]
                 if free >= 0:
-                    room[use.node] = after = free + sum([milli for _, milli in use.devices])
+                    room[use.node] = after = free + use.gpu_milli
                     missing -= after // unit - free // unit
-        return len(candidates) if missing <= 0 else None
+        return len(jobs) if missing <= 0 else None
 
     def _without_superfluous(self, victims: Sequence[Victim], in_order: Sequence[Victim]) -> Proposal | None:
         """The gang in the place of these victims, which have left. Those that it does not need come back, in order."""

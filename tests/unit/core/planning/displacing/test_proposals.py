@@ -1,6 +1,6 @@
 """What a proposal costs, and when it pays."""
 
-from muster.core.planning.proposals import pays
+from muster.core.planning.displacing.proposals import pays
 from muster.model.policy import HOUR_MS
 from muster.model.resources import GPU_MILLI
 

@@ -11,10 +11,9 @@ from collections.abc import Iterator
 from muster.core.order.queueing import JobClass
 from muster.core.order.service import NEWCOMERS, ServicePlace, aged_ms, running_place
 from muster.core.order.turn_candidates import TurnCandidate
+from muster.core.planning.displacing.fair_position import is_ahead, is_settled
+from muster.core.planning.displacing.victims import Lent, may_take_from
 from muster.core.planning.draft import PlanDraft
-from muster.core.planning.fair_position import is_ahead, is_settled
-from muster.core.planning.room_search import Candidate
-from muster.core.planning.victims import Lent, may_take_from
 from muster.core.snapshot import Snapshot
 from muster.model.ids import JobId, TeamPath, TierName
 from muster.model.job import RunningJob, WaitingJob
@@ -36,19 +35,18 @@ class Turns:
         self._turn_began_ms = draft.now_ms - (draft.snapshot.turn_ms or 0)
         self._lists: dict[tuple[int, int], list[TurnCandidate]] = {}
         """As the snapshot lists them, without the jobs that were told to leave or to shrink since."""
-        self._bands: dict[tuple[int, int], list[Candidate]] = {}
 
-    def worse_than(self, tier: int, place: ServicePlace, gpu_milli: int) -> Iterator[list[Candidate]]:
+    def worse_than(self, tier: int, place: ServicePlace, gpu_milli: int) -> Iterator[list[JobId]]:
         """The jobs that leave for a job with this place and size, worst place first: of one band, of two, and so on.
 
         Jobs that are many times as large come only after that. A restart costs them most, and it takes long until as
         many GPUs are free again.
         """
         running, most_milli = self._draft.snapshot.running, gpu_milli * LARGE_FACTOR
-        worse, fitting = list[Candidate](), list[Candidate]()
+        worse, fitting = list[JobId](), list[JobId]()
         for found in self._worse_by_band(tier, place):
             worse += found
-            modest = [each for each in found if running[each.job].spec.gang_gpu_milli <= most_milli]
+            modest = [job_id for job_id in found if running[job_id].spec.gang_gpu_milli <= most_milli]
             if modest:
                 fitting = fitting + modest
                 yield fitting
@@ -68,13 +66,13 @@ class Turns:
                 return True
         return False
 
-    def _worse_by_band(self, tier: int, place: ServicePlace) -> Iterator[list[Candidate]]:
+    def _worse_by_band(self, tier: int, place: ServicePlace) -> Iterator[list[JobId]]:
         for band in range(self._top(tier), place.band - 1, -1):
-            found = self._band(tier, band) if band > place.band else self._equals(tier, place)
+            found = self._youngest_first(tier, band) if band > place.band else self._equals(tier, place)
             if found:
                 yield found
 
-    def ahead(self, tier: int) -> list[Candidate]:
+    def ahead(self, tier: int) -> list[JobId]:
         """The jobs that leave fast GPUs to a job that would begin on slower ones.
 
         They are no newcomers, have not starved, are ahead of their fair share, could continue on slower GPUs, and are
@@ -82,45 +80,34 @@ class Turns:
         """
         running = self._draft.snapshot.running
         return [
-            candidate
+            job_id
             for band in range(self._top(tier), NEWCOMERS, -1)
-            for candidate in self._band(tier, band)
-            if _can_step_down(self._draft, running[candidate.job])
+            for job_id in self._youngest_first(tier, band)
+            if _can_step_down(self._draft, running[job_id])
         ]
 
     def has_any(self, tier: int) -> bool:
         """False when no job of the tier can be told to leave."""
-        return any(self._band(tier, band) for band in range(self._top(tier), NEWCOMERS, -1))
+        return any(self._listed(tier, band) for band in range(self._top(tier), NEWCOMERS, -1))
 
-    def place(self, group: JobClass, job: WaitingJob) -> ServicePlace:
-        """The place of a waiting job. Where its policy does not go by age, it is the youngest of its band."""
-        return _place(self._draft.snapshot, group, job, self._draft.now_ms)
-
-    def first_place(self, group: JobClass) -> ServicePlace:
-        """The place of the first job of a class."""
-        return first_place(self._draft.snapshot, group, self._draft.now_ms)
-
-    def unsheltered(self, candidates: list[Candidate], sheltered: Lent) -> list[Candidate]:
+    def unsheltered(self, jobs: list[JobId], sheltered: Lent) -> list[JobId]:
         """Those that are in none of these groups, and whose team may still lose a job within the hour."""
-        running, left, found = self._draft.snapshot.running, dict[TeamPath, int](), list[Candidate]()
-        for each in candidates:
-            job = running[each.job]
-            if sheltered and self._draft.snapshot.preemptibles.group_of(each.job) in sheltered:
+        snapshot, left, found = self._draft.snapshot, dict[TeamPath, int](), list[JobId]()
+        for job_id in jobs:
+            if sheltered and snapshot.preemptibles.protection(job_id).group in sheltered:
                 continue
-            team = job.spec.team
+            team = snapshot.running[job_id].spec.team
             if team not in left:
                 left[team] = may_take_from(self._draft, team)
             if left[team] > 0:
                 left[team] -= 1
-                found.append(each)
+                found.append(job_id)
         return found
 
     def leave(self, job_id: JobId) -> None:
         """A job was told to leave or to shrink: it cannot be told again."""
         for key, listed in self._lists.items():
             self._lists[key] = [each for each in listed if each[2] != job_id]
-        for key, candidates in self._bands.items():
-            self._bands[key] = [each for each in candidates if each.job != job_id]
 
     def _top(self, tier: int) -> int:
         """The worst band that has a job; -1 where jobs of the tier take no turns."""
@@ -129,25 +116,19 @@ class Turns:
             return -1
         return draft.snapshot.service.candidates.worst_band(draft.setting.tiers[tier].name, draft.now_ms)
 
-    def _equals(self, tier: int, place: ServicePlace) -> list[Candidate]:
+    def _equals(self, tier: int, place: ServicePlace) -> list[JobId]:
         """Younger jobs of the same band that have had their turn."""
-        found: list[Candidate] = []
-        for each in self._band(tier, place.band):
-            if each.rank[1] <= place.aged_ms:
+        found: list[JobId] = []
+        for aged, started_ms, job_id, _, _ in reversed(self._listed(tier, place.band)):
+            if aged <= place.aged_ms:
                 break
-            if each.started_ms <= self._turn_began_ms:
-                found.append(each)
+            if started_ms <= self._turn_began_ms:
+                found.append(job_id)
         return found
 
-    def _band(self, tier: int, band: int) -> list[Candidate]:
-        """The jobs of a band, youngest first, and among equals the one started last."""
-        known = self._bands.get((tier, band))
-        if known is None:
-            known = self._bands[(tier, band)] = [
-                Candidate(ServicePlace(band, aged), started_ms, job_id, footprint)
-                for aged, started_ms, job_id, footprint, _ in reversed(self._listed(tier, band))
-            ]
-        return known
+    def _youngest_first(self, tier: int, band: int) -> list[JobId]:
+        """The jobs of a band, and among equals the one started last first."""
+        return [job_id for _, _, job_id, _, _ in reversed(self._listed(tier, band))]
 
     def _listed(self, tier: int, band: int) -> list[TurnCandidate]:
         known = self._lists.get((tier, band))
@@ -168,10 +149,11 @@ def takes_turns(snapshot: Snapshot) -> bool:
 
 def first_place(snapshot: Snapshot, group: JobClass, now_ms: int) -> ServicePlace:
     """The place of the first job of a class."""
-    return _place(snapshot, group, snapshot.queue.jobs[group.head[-1]], now_ms)
+    return place_of(snapshot, group, snapshot.queue.jobs[group.head[-1]], now_ms)
 
 
-def _place(snapshot: Snapshot, group: JobClass, job: WaitingJob, now_ms: int) -> ServicePlace:
+def place_of(snapshot: Snapshot, group: JobClass, job: WaitingJob, now_ms: int) -> ServicePlace:
+    """The place of a waiting job. Where its policy does not go by age, it is the youngest of its band."""
     policy = snapshot.setting.policy
     by_age = policy.order in (Order.FAIR, Order.FIFO)
     return ServicePlace(group.band, aged_ms(job, policy) if by_age else now_ms)

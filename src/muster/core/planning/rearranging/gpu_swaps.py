@@ -6,9 +6,9 @@ hours to the new job. GPUs are slow when the gang is slower on them than on a sh
 
 from muster.core.order.pace import usual_speed_milli
 from muster.core.order.queueing import JobClass
+from muster.core.planning.displacing.preemption import Preemption
+from muster.core.planning.displacing.proposals import pays
 from muster.core.planning.draft import PlanDraft
-from muster.core.planning.preemption import Preemption
-from muster.core.planning.proposals import pays
 from muster.model.job import WaitingJob
 
 

@@ -8,12 +8,13 @@ from muster.core.cluster.capacity import Capacity
 from muster.core.cluster.gang import Choice, Gang
 from muster.core.cluster.slots import SlotView
 from muster.core.order.quota import Ledger, account_of
-from muster.core.planning.candidates import Candidates
+from muster.core.planning.displacing.candidates import Candidates
+from muster.core.planning.displacing.proposals import Proposal
+from muster.core.planning.displacing.room_search import RoomSearch
+from muster.core.planning.displacing.shrinking import spare_workers
+from muster.core.planning.displacing.victims import PlannedDeparture, Victim, may_take_from, told_to_leave
 from muster.core.planning.draft import PlanDraft
-from muster.core.planning.placement import fits
-from muster.core.planning.proposals import Proposal
-from muster.core.planning.room_search import RoomSearch
-from muster.core.planning.victims import PlannedDeparture, Victim, may_take_from, spare_workers, told_to_leave
+from muster.core.planning.placing.placement import fits, needed_in
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import WaitingJob
 from muster.model.limits import DOMAINS_TRIED
@@ -54,14 +55,10 @@ class VictimSearch(RoomSearch):
     def _views(self, capacity: Capacity) -> list[SlotView]:
         return [capacity.view(ask, part.group) for part, ask in zip(self._gang.parts, self._choice.asks, strict=True)]
 
-    def _needed(self, view: SlotView, index: int, level: int) -> int:
-        part = self._gang.parts[index]
-        return -(-part.workers // part.group) if level <= view.group_level else part.workers
-
     def _estimates(self, level: int) -> list[tuple[int, int]]:
         """(rough cost, domain) of every domain that could be made to fit."""
         views = self._views(self._candidates.empty)
-        needed = [self._needed(view, index, level) for index, view in enumerate(views)]
+        needed = [needed_in(view, part, level) for view, part in zip(views, self._gang.parts, strict=True)]
         domains = [domain for domain, count in enumerate(views[0].counts(level)) if count >= needed[0]]
         for view, wanted in zip(views[1:], needed[1:], strict=True):
             counts = view.counts(level)
@@ -119,7 +116,7 @@ class VictimSearch(RoomSearch):
             node for index in range(len(self._gang.parts)) for _, _, node in self._priced_nodes(index, start, end)
         )
         for node in nodes:
-            for _, victim, _ in self._candidates.offers(node):
+            for victim in self._candidates.victims(node):
                 if not tally.admits(victim):
                     continue
                 for superseded in tally.add(victim):

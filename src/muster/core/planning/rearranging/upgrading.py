@@ -14,12 +14,12 @@ from muster.core.cluster.gang import Choice
 from muster.core.order.pace import Pace
 from muster.core.order.quota import account_of
 from muster.core.order.run_times import began_ms
+from muster.core.planning.displacing.fair_position import lateness_milli
+from muster.core.planning.displacing.proposals import Proposal, carry_out, gone_ms, pays
+from muster.core.planning.displacing.victims import Victim, may_be_stopped, may_take_from, victim_of
 from muster.core.planning.draft import PlanDraft
-from muster.core.planning.fair_position import lateness_milli
-from muster.core.planning.placement import Seating, place
-from muster.core.planning.promises import quota_allows
-from muster.core.planning.proposals import Proposal, carry_out, gone_ms, pays
-from muster.core.planning.victims import Victim, may_be_stopped, may_take_from, victim_of
+from muster.core.planning.placing.placement import Seating, place
+from muster.core.planning.promising.promises import quota_allows
 from muster.model.job import RunningJob
 from muster.model.limits import NEXT_CYCLE_MS, UPGRADES_PER_CYCLE
 from muster.model.plan import Why

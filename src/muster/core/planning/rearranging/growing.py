@@ -1,61 +1,21 @@
-"""Changing the size of running elastic jobs: giving up workers for a waiting gang, adding some when GPUs are idle."""
+"""GPUs that no waiting gang can use go to elastic jobs: to those that run, and to those that this plan starts."""
 
-from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 from muster.core.cluster.capacity import Capacity
-from muster.core.cluster.footprint import demand_of_running, footprint_of
+from muster.core.cluster.footprint import footprint_of
 from muster.core.cluster.free_states import Ask
 from muster.core.cluster.gang import Choice, Gang, RolePart, demand_of, running_gang
 from muster.core.order.quota import account_of
+from muster.core.planning.displacing.shrinking import renumbered
 from muster.core.planning.draft import PlanDraft
-from muster.core.planning.placement import Seating, one_node, place, seat
-from muster.core.planning.victims import Victim
+from muster.core.planning.placing.placement import Seating, one_node, place, seat
 from muster.model.ids import JobId, TeamPath
-from muster.model.job import Placement, RunningJob, WaitingJob, Worker, beyond
+from muster.model.job import Placement, RunningJob, WaitingJob, Worker
 from muster.model.limits import GROWTHS_PER_CYCLE
 from muster.model.plan import Resize
-from muster.model.records import evolve
 from muster.model.spec import JobSpec, RoleSpec
-
-
-def shrink(draft: PlanDraft, victims: Sequence[Victim], for_job: JobId) -> None:
-    """Let elastic jobs give up workers for another job."""
-    given_up: dict[JobId, list[int]] = {}
-    jobs: dict[JobId, RunningJob] = {}
-    for victim in victims:
-        jobs[victim.job.id] = victim.job
-        given_up.setdefault(victim.job.id, []).extend(worker.rank for worker in victim.workers)
-        draft.projected.charge(account_of(victim.job), victim.demand, sign=-1)
-    for job_id, ranks in given_up.items():
-        job = jobs[job_id]
-        kept = _renumbered(tuple(worker for worker in job.workers if worker.rank not in ranks))
-        draft.resizes[job_id] = Resize(
-            job=job_id, from_workers=len(job.workers), to_workers=len(kept), workers=kept, for_job=for_job
-        )
-
-
-def keep_after_all(draft: PlanDraft, job_id: JobId, workers: Placement) -> None:
-    """Let an elastic job keep some of the workers that it was to give up."""
-    job, resize = draft.snapshot.running[job_id], draft.resizes[job_id]
-    gone = beyond(given_up(job, resize.workers), workers)
-    if not gone:
-        draft.pardon(job_id)
-        return
-    kept = _renumbered(beyond(job.workers, gone))
-    draft.projected.charge(account_of(job), demand_of_running(job.spec, workers, draft.setting.tree))
-    draft.resizes[job_id] = evolve(resize, to_workers=len(kept), workers=kept)
-
-
-def given_up(job: RunningJob, kept: Placement) -> Placement:
-    """The workers of a running job that are not among those it keeps."""
-    return beyond(job.workers, kept)
-
-
-def _renumbered(workers: Placement) -> Placement:
-    """The same workers with ranks that have no gaps, in the order they had."""
-    return tuple(evolve(worker, rank=rank) for rank, worker in enumerate(workers))
 
 
 class _Growing(NamedTuple):
@@ -204,7 +164,7 @@ def _settle(draft: PlanDraft, entry: _Growing, added: list[Worker]) -> None:
         begun.seating = Seating(workers, footprint)
         return
     job = draft.snapshot.running[entry.id]
-    workers = _renumbered((*job.workers, *added))
+    workers = renumbered((*job.workers, *added))
     draft.resizes[entry.id] = Resize(
         job=entry.id, from_workers=len(job.workers), to_workers=len(workers), workers=workers
     )
@@ -214,6 +174,6 @@ def _along_the_tree(draft: PlanDraft, spec: JobSpec, workers: Placement) -> Plac
     """Number ranks role by role along the topology tree. Nothing runs yet, so any numbering is free."""
     order = {role.name: index for index, role in enumerate(spec.roles)}
     index_of = draft.setting.tree.index_of
-    return _renumbered(
+    return renumbered(
         tuple(sorted(workers, key=lambda worker: (order[worker.role], index_of[worker.node], worker.gpus)))
     )

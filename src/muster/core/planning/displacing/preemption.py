@@ -12,17 +12,18 @@ from muster.core.cluster.capacity import Capacity
 from muster.core.cluster.gang import Choice
 from muster.core.order.queueing import JobClass
 from muster.core.order.service import NEWCOMERS, ServicePlace
-from muster.core.planning.candidates import Candidates, Spare, by_node
-from muster.core.planning.departures import Departures
+from muster.core.planning.displacing.candidates import Candidates, Spare, by_node
+from muster.core.planning.displacing.departures import Departures
+from muster.core.planning.displacing.proposals import Proposal, carry_out
+from muster.core.planning.displacing.reclaim_rights import NOBODY, ReclaimRights, Rights
+from muster.core.planning.displacing.room_search import RoomSearch
+from muster.core.planning.displacing.shrinking import shrinkable
+from muster.core.planning.displacing.turns import Turns, first_place, place_of
+from muster.core.planning.displacing.victim_search import VictimSearch, only_as_borrower
+from muster.core.planning.displacing.victims import Asked
 from muster.core.planning.draft import PlanDraft
-from muster.core.planning.placement import fits
-from muster.core.planning.promises import quota_allows
-from muster.core.planning.proposals import Proposal, carry_out
-from muster.core.planning.reclaim_rights import NOBODY, ReclaimRights, Rights
-from muster.core.planning.room_search import RoomSearch
-from muster.core.planning.turns import Turns
-from muster.core.planning.victim_search import VictimSearch, only_as_borrower
-from muster.core.planning.victims import Asked, shrinkable
+from muster.core.planning.placing.placement import fits
+from muster.core.planning.promising.promises import quota_allows
 from muster.model.ids import JobId
 from muster.model.job import WaitingJob
 from muster.model.limits import PREEMPTION_EFFORT_NODES, PREEMPTORS_MAX, PREEMPTORS_MIN
@@ -109,7 +110,7 @@ class Preemption:
                 yield waited_for
         yield from self._of_a_kind(SHRINKING, group, job)
         yield from self._of_a_kind(STOPPING, group, job)
-        place = self._turns.place(group, job)
+        place = place_of(self._draft.snapshot, group, job, self._draft.now_ms)
         if in_turn and self._turns.has_worse(group.tier, place):
             for number in range(len(group.gang.choices)):
                 proposal = self._in_turn(group, job, number, place)
@@ -129,7 +130,10 @@ class Preemption:
 
     def may_take_turn(self, group: JobClass) -> bool:
         """True when some job of its tier has a worse place than the first job of the class, and would leave for it."""
-        return self._draft.policy.takes_turns and self._turns.has_worse(group.tier, self._turns.first_place(group))
+        return self._draft.policy.takes_turns and self._turns.has_worse(group.tier, self._first_place(group))
+
+    def _first_place(self, group: JobClass) -> ServicePlace:
+        return first_place(self._draft.snapshot, group, self._draft.now_ms)
 
     def may_change_places(self, group: JobClass) -> bool:
         """True when the class is new, the cycle may still make room, and some job leaves or could leave by turn."""
@@ -157,8 +161,8 @@ class Preemption:
         turns, tier = self._turns, group.tier
         willing = [turns.ahead(tier)] if place is None else turns.worse_than(tier, place, group.gpu_milli)
         sheltered = self.claims[claim].sheltered
-        for candidates in willing:
-            proposal = search.worst_first(turns.unsheltered(candidates, sheltered))
+        for jobs in willing:
+            proposal = search.worst_first(turns.unsheltered(jobs, sheltered))
             if proposal is not None:
                 return proposal
         if place is not None:
@@ -212,7 +216,7 @@ class Preemption:
     def _turns_are_of_no_use(self, group: JobClass, rights: Rights | None) -> bool:
         """True when a search among jobs with a worse place has failed for every choice of this gang."""
         claims = rights if rights is not None else (NOBODY,) * len(group.gang.choices)
-        place = self._turns.first_place(group)
+        place = self._first_place(group)
         for number, claim in enumerate(claims):
             failed = self._no_turn.get((group.tier, claim, group.gang_number, number, group.gang.widest))
             if failed is None or failed > place:

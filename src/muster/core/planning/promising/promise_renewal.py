@@ -7,15 +7,16 @@ from muster.core.cluster.capacity import Footprint
 from muster.core.cluster.gang import Choice, Gang, running_gang
 from muster.core.order.quota import account_of
 from muster.core.planning.draft import PlanDraft
-from muster.core.planning.placement import Seating, fits, place
-from muster.core.planning.promises import is_free_for, still_holds
-from muster.core.planning.proposals import evict
-from muster.core.planning.victims import victim_of
-from muster.model.ids import JobId, NodeName, natural
+from muster.core.planning.placing.placement import Seating, fits, place
+from muster.core.planning.promising.promises import is_free_for, still_holds
+from muster.model.ids import JobId, natural
 from muster.model.job import RunningJob, WaitingJob
 from muster.model.limits import OVERDUE_MARGIN_MS
 from muster.model.plan import Basis, Promise, Why
 from muster.model.records import evolve
+
+OUTSTAYED = "a job outstays its time on the promised GPUs"
+"""Why a promise moves to when that job is gone."""
 
 
 class Renewed(NamedTuple):
@@ -145,10 +146,11 @@ def _lasting(draft: PlanDraft, entry: Renewed) -> Renewed | None:
     spec = entry.job.spec
     limit_ms = draft.setting.limit_ms(spec)
     for start_ms in (entry.terms.start_ms, _soon(draft, entry)):
-        terms = entry.terms if start_ms == entry.terms.start_ms else _moved(entry.terms, start_ms)
+        is_moved = start_ms != entry.terms.start_ms
+        terms = evolve(entry.terms, start_ms=start_ms, moved_because=OUTSTAYED) if is_moved else entry.terms
         end_ms = max(start_ms, draft.now_ms) + limit_ms
         if still_holds(draft, terms, entry.footprint, entry.choice, account_of(entry.job), end_ms):
-            if start_ms != entry.terms.start_ms:
+            if is_moved:
                 _send_away_overdue(draft, entry)
             return entry._replace(terms=terms)
         if entry.terms.start_ms > draft.now_ms + OVERDUE_MARGIN_MS:
@@ -174,10 +176,6 @@ def _is_overdue(draft: PlanDraft, job: RunningJob) -> bool:
     return job.started_ms + draft.setting.limit_ms(job.spec) <= draft.now_ms
 
 
-def _moved(terms: Promise, start_ms: int) -> Promise:
-    return evolve(terms, start_ms=start_ms, moved_because="a job outstays its time on the promised GPUs")
-
-
 def _send_away_overdue(draft: PlanDraft, entry: Renewed) -> None:
     """Tell jobs past their maximum duration to leave the promised GPUs."""
     for use in entry.footprint:
@@ -187,19 +185,15 @@ def _send_away_overdue(draft: PlanDraft, entry: Renewed) -> None:
                 continue
             job = draft.snapshot.running[job_id]
             if job.leaving_by_ms is None and job_id not in draft.evictions and _is_overdue(draft, job):
-                evict(draft, victim_of(draft, job, Why.PROMISE), entry.terms.job)
+                draft.evict(job, entry.terms.job, Why.PROMISE)
 
 
 def _why_broken(draft: PlanDraft, terms: Promise) -> str:
-    lost = [node for node in terms.nodes if not _takes_work(draft, node)]
+    tree = draft.setting.tree
+    lost = [name for name in terms.nodes if not tree.nodes[tree.index_of[name]].state.takes_work]
     if lost:
         return f"node {lost[0]} no longer takes work"
     return "a more urgent job, an older promise or a changed quota needs what it was promised"
-
-
-def _takes_work(draft: PlanDraft, name: NodeName) -> bool:
-    tree = draft.setting.tree
-    return tree.nodes[tree.index_of[name]].state.takes_work
 
 
 def _start_promised(draft: PlanDraft, kept: list[Renewed]) -> None:
