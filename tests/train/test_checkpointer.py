@@ -214,6 +214,20 @@ def test_what_is_damaged_in_all_places_is_reported(job: AJob) -> None:
     assert (damage["step"], damage["rank"]) == (5, 0)
 
 
+def test_ranks_that_agree_take_an_older_checkpoint_and_say_which_is_damaged(job: AJob) -> None:
+    with environment(job.environment()), Checkpointer() as checkpoints:
+        for step in (5, 10):
+            checkpoints.save(step, a_state(step)).wait()
+    flipped(job.hot_folder() / "step-000000000010" / "values-00000.bin", 100)
+    job.notices()
+    state = a_state()
+    with environment(job.environment(restart=1, step=10)), Checkpointer() as checkpoints:
+        assert checkpoints.restore(state) == 5
+    assert (state["weights"] == 5).all()
+    [told] = job.told("damaged")
+    assert (told["step"], told["rank"], told["replaced"]) == (10, 0, True)
+
+
 def test_another_node_has_a_copy_of_what_is_damaged_here(job: AJob, capsys: pytest.CaptureFixture[str]) -> None:
     with environment(job.environment(node="n2")), Checkpointer() as checkpoints:
         checkpoints.save(5, a_state(5)).wait()

@@ -11,7 +11,7 @@ from muster.core.cluster.free_states import FreeStates
 from muster.core.cluster.tree import Tree
 from muster.core.order.queueing import JobClass
 from muster.core.planning import plan
-from muster.core.planning.placement import fits
+from muster.core.planning.placing.placement import fits
 from muster.core.snapshot import Snapshot
 from muster.model.ids import JobId, NodeName
 from muster.model.job import WaitingJob

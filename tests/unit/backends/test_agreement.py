@@ -167,7 +167,7 @@ def pass_step(gang: GangAgreement, step: int, now_ms: float, **fields: object) -
 
 
 def test_a_save_says_after_how_many_steps_the_next_one_is() -> None:
-    assert saving(a_gang()) == Announce(number=1, kind=SAVE, step=106, every=1_200)
+    assert saving(a_gang()) == Announce(number=1, kind=SAVE, step=106, every=1_080)
     assert saving(a_gang(), 0) == Announce(number=1, kind=SAVE, step=106, every=0)
 
 
@@ -186,7 +186,7 @@ def test_a_gang_with_slower_steps_than_before_is_told_its_interval_again() -> No
     pass_step(gang, 120, 1_000, step_us=500_000)
     (announced,) = gang.save(60_000, 1_000)
     assert isinstance(announced, Announce)
-    assert announced.every == 120
+    assert announced.every == 108
 
 
 def test_a_process_that_was_replaced_does_not_know_the_interval() -> None:

@@ -274,3 +274,12 @@ def test_a_checkpoint_that_was_removed_is_not_resumed_from() -> None:
     assert newest.step == 10
     unchanged = played.job
     assert played.then(CheckpointRemoved(at_ms=HOUR_MS, job=JOB, step=20)).job is unchanged
+
+
+def test_an_attempt_goes_on_whose_ranks_took_an_older_checkpoint_themselves() -> None:
+    played = running(SAVES)
+    played.then(*whole(played.job, 10, 20), evolve(damaged(played.job, 20), is_replaced=True))
+    assert (played.state, played.instructions) == (JobState.RUNNING, [])
+    newest = resume_from(played.job)
+    assert newest is not None
+    assert newest.step == 10
