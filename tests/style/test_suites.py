@@ -9,6 +9,7 @@ PLAIN_ONLY = {
     "integrations": "what it tests is other people's libraries with the user library",
     "train": "what it tests runs in training images and is not compiled",
     "browser": "what it looks at is a page, and what writes that is not compiled",
+    "survival": "it takes minutes, and what it kills is not what is compiled",
     "style": "what it reads is the sources",
 }
 
