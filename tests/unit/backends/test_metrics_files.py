@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-from muster.worker.training.metrics_file import metrics_path
-
 from muster.backends.local.metrics_files import measured_steps
 from muster.model.ids import JobId
 from muster.model.node_limits import MEASURES_SENT
+from muster.worker.training.metrics_file import metrics_path
 
 JOB = JobId("job-1")
 
