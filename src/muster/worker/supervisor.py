@@ -106,7 +106,7 @@ class Supervisor:
         self._over: dict[str, None] = {}
         """Runs that are over and whose checkpoints are still copied. Then their hot ones are removed."""
         self._pool.training.uploads.ended = self._remove_hot
-        self._stack_dumps = StackDumps(self.loop)
+        self._stack_dumps = StackDumps(self.loop, companions)
         self._service = Service(context.folder, self.loop, token=identity.token, hear=self._hear)
         self.loop.on_signal(self._signalled)
 

@@ -27,11 +27,11 @@ from muster.worker.launch.environment import TOKEN_VARIABLE
 from muster.worker.launch.launch_spec import NodeContext
 from muster.worker.loop import Loop
 from muster.worker.messages import BadMessage
-from muster.worker.probes.bounded_command import BoundedCommand, CommandEnd, CommandLimits
 from muster.worker.probes.counters import Counters
 from muster.worker.probes.machine import MachineProbe
 from muster.worker.probes.nvidia import SMI_COMMAND, SMI_EVERY_MS, Gpus, from_smi, nvml_probe
 from muster.worker.probes.signal_lines import read_signals
+from muster.worker.processes.bounded_command import BoundedCommand, CommandEnd, CommandLimits
 from muster.worker.processes.companions import Companions
 from muster.worker.processes.strays import badge
 

@@ -13,6 +13,8 @@ from pathlib import Path
 
 from muster.model.node_limits import STACKS_BYTES, STACKS_MS
 from muster.worker.loop import Loop
+from muster.worker.processes.bounded_command import BoundedCommand, CommandEnd, CommandLimits
+from muster.worker.processes.companions import Companions
 from muster.worker.training.worker_boards import FOLDER
 
 LOOK_MS = 50
@@ -81,8 +83,9 @@ class StackRequest:
 class StackDumps:
     """Asks processes for their stacks, and waits for them without keeping others waiting."""
 
-    def __init__(self, loop: Loop, search: Iterable[str] | None = None) -> None:
+    def __init__(self, loop: Loop, companions: Companions, search: Iterable[str] | None = None) -> None:
         self._loop = loop
+        self._companions = companions
         self._search = tuple(os.get_exec_path() if search is None else search)
 
     def take(self, requests: list[StackRequest], answer: Callable[[Texts], None]) -> None:
@@ -108,40 +111,20 @@ class StackDumps:
             return
         first, *others = silent
 
-        def heard(text: str) -> None:
-            texts[first.rank] = text or SILENT
+        def ended(end: CommandEnd) -> None:
+            texts[first.rank] = end.output.decode(errors="replace") or SILENT
             self._spy_on(others, texts, answer)
 
-        self._spy(first.pid, heard)
+        self._spy(first.pid, ended)
 
-    def _spy(self, pid: int, heard: Callable[[str], None]) -> None:
+    def _spy(self, pid: int, ended: Callable[[CommandEnd], None]) -> None:
         paths = (os.path.join(folder, SPY) for folder in self._search)
         program = next((path for path in paths if os.access(path, os.X_OK)), None)
         if program is None:
-            heard("")
+            ended(CommandEnd(exit_code=127, output=b"", problem="it is not installed"))
             return
-        output = os.memfd_create(SPY, os.MFD_CLOEXEC)
+        command, limits = (program, "dump", "--pid", str(pid)), CommandLimits(time_ms=SPY_MS, output_bytes=STACKS_BYTES)
         try:
-            copies = [(os.POSIX_SPAWN_DUP2, output, 1), (os.POSIX_SPAWN_DUP2, output, 2)]
-            spy = os.posix_spawn(program, [program, "dump", "--pid", str(pid)], os.environ, file_actions=copies)
-            handle = os.pidfd_open(spy)
-        except OSError:
-            os.close(output)
-            heard("")
-            return
-        timer = self._loop.after(SPY_MS, lambda: _end(handle))
-
-        def ended() -> None:
-            timer.cancel()
-            self._loop.watch(handle)
-            os.close(handle)
-            text = os.pread(output, STACKS_BYTES, 0).decode(errors="replace")
-            os.close(output)
-            heard(text)
-
-        self._loop.watch(handle, readable=ended)
-
-
-def _end(process: int) -> None:
-    with contextlib.suppress(OSError):
-        signal.pidfd_send_signal(process, signal.SIGKILL)
+            BoundedCommand(command, os.environ, limits, loop=self._loop, companions=self._companions, done=ended)
+        except OSError as error:
+            ended(CommandEnd(exit_code=126, output=b"", problem=f"cannot be started: {error.strerror}"))

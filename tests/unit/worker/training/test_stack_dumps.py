@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from muster.worker.loop import Loop
+from muster.worker.processes.companions import Companions
+from muster.worker.processes.process_table import ended_children
 from muster.worker.training import stack_dumps
 from muster.worker.training.stack_dumps import SILENT, StackDumps, StackRequest, Texts
 
@@ -36,13 +38,19 @@ def a_request(folder: Path, script: str, spawned: list[subprocess.Popen[bytes]],
 
 
 def taken(requests: list[StackRequest], search: Path) -> Texts:
-    loop, found = Loop(settle=lambda: None), Texts()
+    loop, companions, found = Loop(settle=lambda: None), Companions(), Texts()
 
     def heard(texts: Texts) -> None:
         found.update(texts)
         loop.stop()
 
-    StackDumps(loop, [str(search)]).take(requests, heard)
+    def reap() -> None:
+        for pid, status in ended_children():
+            companions.reaped(pid, status)
+        loop.after(5, reap)
+
+    StackDumps(loop, companions, [str(search)]).take(requests, heard)
+    reap()
     loop.after(20_000, loop.stop)
     loop.run()
     loop.close()
