@@ -67,7 +67,8 @@ class WorkerPool:
         self._claimed: dict[JobId, None] = {}
         """Jobs that the present control plane has sent a command for. No control plane looks after the others."""
         self._left = left
-        self.training = NodeTraining(context, loop, NodeReports(report=self.report, measure=measure, clock=now_ms))
+        reports = NodeReports(report=self.report, measure=measure, clock=now_ms)
+        self.training = NodeTraining(context, loop, reports, self._companions)
         self._may_have_strangers = False
         """Set when a worker has ended, until no process of an unknown worker is found."""
         self._around = WorkerContext(
@@ -127,7 +128,6 @@ class WorkerPool:
                 process.first_process_ended(status)
             else:
                 self._companions.reaped(pid, status)
-                self.training.uploads.reaped(pid, status)
         if self._may_have_strangers or not self._processes:
             oldest_ticks = min((seat.start_ticks for seat in self._seats.values()), default=None)
             self._may_have_strangers = end_strangers(self._is_known, oldest_ticks)

@@ -4,7 +4,8 @@ node_training                 all workers of the node that train: what they repo
 training_worker               one of them, and where its reports go
 worker_boards board_file      the boards of one worker, and one board
 announcements                 at which step ranks save or leave, as the control plane says
-shard_reports report_rate     what was saved, and how often a job may report that
+shard_reports upload_reports  what was saved, and what was copied to durable storage
+report_rate                   how often a job may report on its checkpoints
 metrics_file                  what jobs measure of themselves
 uploads                       a process for each job that copies its checkpoints
 hot_tier                      the checkpoints on the node's disk, and when they are removed

@@ -1,12 +1,12 @@
 """The training on one node: what its processes report, how far they are, and what is announced to them."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import assert_never
 
 from muster.model.ids import JobId
 from muster.model.node_limits import BOARD_LOOK_MS
-from muster.model.reports import CheckpointDamaged, CheckpointUploaded
+from muster.model.reports import CheckpointDamaged
 from muster.model.telemetry import RankProgress
 from muster.worker.launch.launch_spec import LaunchSpec, NodeContext
 from muster.worker.loop import Loop
@@ -19,11 +19,13 @@ from muster.worker.notices import (
     TrainingNotice,
     Uploaded,
 )
+from muster.worker.processes.companions import Companions
 from muster.worker.training.announcements import Announcements
 from muster.worker.training.metrics_file import MetricsFile, metrics_path
 from muster.worker.training.report_rate import ReportRate
 from muster.worker.training.shard_reports import ShardReports
 from muster.worker.training.training_worker import NodeReports, TrainingWorker
+from muster.worker.training.upload_reports import UploadReports
 from muster.worker.training.uploads import Uploads
 from muster.worker.training.worker_boards import Progress, WorkerBoards
 
@@ -43,16 +45,15 @@ class TrainingGang:
     """The part of one job's present attempt that is on this node."""
 
     shards: ShardReports
+    uploads: UploadReports
     metrics: MetricsFile
-    uploaded: tuple[int, str] | None = None
-    """The last report of the uploader, so that a problem that lasts is reported once."""
-    rate: ReportRate = field(default_factory=ReportRate)
+    rate: ReportRate
 
 
 class NodeTraining:
     """All workers of a node that train."""
 
-    def __init__(self, context: NodeContext, loop: Loop, reports: NodeReports) -> None:
+    def __init__(self, context: NodeContext, loop: Loop, reports: NodeReports, companions: Companions) -> None:
         self._context = context
         self._loop = loop
         self._reports = reports
@@ -60,7 +61,7 @@ class NodeTraining:
         self._gangs: dict[tuple[JobId, int], TrainingGang] = {}
         self._is_looking = False
         self.announcements = Announcements(self.of, loop)
-        self.uploads = Uploads(context, loop, reports)
+        self.uploads = Uploads(context, loop, reports, companions)
 
     def began(self, token: str, job: JobId, attempt: int, rank: int, launch_spec: LaunchSpec) -> None:
         """A worker was started."""
@@ -82,37 +83,7 @@ class NodeTraining:
             case Measures():
                 pass
             case _:
-                self.stored(worker.job, worker.attempt, notice)
-
-    def stored(self, job: JobId, attempt: int, notice: ShardWritten | Uploaded | Damaged) -> None:
-        """A worker or the uploader of a job says something about its checkpoints."""
-        gang, at_ms = self._gang(job, attempt), self._reports.clock()
-        match notice:
-            case ShardWritten():
-                gang.shards.add(notice)
-            case Uploaded(step=step, problem=problem):
-                if gang.uploaded != (step, problem) and gang.rate.allows():
-                    gang.uploaded = (step, problem)
-                    self._reports.report(
-                        CheckpointUploaded(at_ms=at_ms, job=job, attempt=attempt, step=step, problem=problem)
-                    )
-            case Damaged():
-                if not gang.rate.allows():
-                    return
-                gang.shards.flush()
-                self._reports.report(
-                    CheckpointDamaged(
-                        at_ms=at_ms,
-                        job=job,
-                        attempt=attempt,
-                        step=notice.step,
-                        rank=notice.rank,
-                        problem=notice.problem,
-                        is_replaced=notice.is_replaced,
-                    )
-                )
-            case _:
-                assert_never(notice)
+                self._stored(worker.job, worker.attempt, notice)
 
     def ended(self, token: str, exit_code: int | None) -> TrainingEnd:
         """A worker is gone: report what it saved, before its end is reported."""
@@ -150,12 +121,40 @@ class NodeTraining:
             if worker.job == job and attempt in (None, worker.attempt):
                 yield token, worker
 
+    def _stored(self, job: JobId, attempt: int, notice: ShardWritten | Uploaded | Damaged) -> None:
+        """A worker says something about the checkpoints of its job."""
+        gang, at_ms = self._gang(job, attempt), self._reports.clock()
+        match notice:
+            case ShardWritten():
+                gang.shards.add(notice)
+            case Uploaded():
+                gang.uploads.add(notice)
+            case Damaged():
+                if not gang.rate.allows():
+                    return
+                gang.shards.flush()
+                self._reports.report(
+                    CheckpointDamaged(
+                        at_ms=at_ms,
+                        job=job,
+                        attempt=attempt,
+                        step=notice.step,
+                        rank=notice.rank,
+                        problem=notice.problem,
+                        is_replaced=notice.is_replaced,
+                    )
+                )
+            case _:
+                assert_never(notice)
+
     def _gang(self, job: JobId, attempt: int) -> TrainingGang:
         known = self._gangs.get((job, attempt))
         if known is None:
-            reports, context = self._reports, self._context
+            reports, context, rate = self._reports, self._context, ReportRate()
             shards = ShardReports(job, attempt, context.node, self._loop, reports.report, reports.clock)
-            known = TrainingGang(shards=shards, metrics=MetricsFile(metrics_path(context.home, job, attempt)))
+            uploads = UploadReports(job, attempt, reports, rate)
+            metrics = MetricsFile(metrics_path(context.home, job, attempt))
+            known = TrainingGang(shards=shards, uploads=uploads, metrics=metrics, rate=rate)
             self._gangs[job, attempt] = known
         return known
 

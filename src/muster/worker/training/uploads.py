@@ -24,7 +24,6 @@ from muster.model.node_limits import (
     UPLOAD_NICE,
     UPLOAD_PAUSE_MAX_MS,
 )
-from muster.model.reports import CheckpointUploaded
 from muster.worker.launch.command_lines import RUN, SETUP
 from muster.worker.launch.environment import TOKEN_VARIABLE
 from muster.worker.launch.launch_spec import NodeContext
@@ -34,10 +33,12 @@ from muster.worker.notices import NoticeReader, Uploaded
 from muster.worker.output.masking import Mask
 from muster.worker.output.segments import Segments, folder_name
 from muster.worker.processes import marks
+from muster.worker.processes.companions import Companions
 from muster.worker.processes.strays import badge
 from muster.worker.processes.trees import ProcessTree
 from muster.worker.training.report_rate import ReportRate
 from muster.worker.training.training_worker import NodeReports, TrainingWorker
+from muster.worker.training.upload_reports import UploadReports
 
 PROGRAM = (sys.executable, "-P", "-m", "muster.train.uploader", "--grace-s", str(UPLOAD_END_MS // 1000))
 """Run by the interpreter of the supervisor, whatever the job uses."""
@@ -72,9 +73,7 @@ class Upload:
         self.is_told = False
         self.began_s = time.monotonic()
         self._loop = loop
-        self._reports = reports
-        self._uploaded: tuple[int, str] | None = None
-        self._rate = ReportRate()
+        self._reports = UploadReports(worker.job, worker.attempt, reports, ReportRate())
         self._killing: Timer | None = None
         self._token = f"{badge(context.home, context.node)}{os.urandom(8).hex()}"
         self._folder = context.workers / self._token
@@ -172,30 +171,25 @@ class Upload:
 
     def _read_notices(self) -> None:
         for notice in self._notices.read():
-            if not isinstance(notice, Uploaded) or self._uploaded == (notice.step, notice.problem):
-                continue
-            if self._rate.allows():
-                self._uploaded = (notice.step, notice.problem)
-                self._reports.report(
-                    CheckpointUploaded(
-                        at_ms=self._reports.clock(),
-                        job=self.worker.job,
-                        attempt=self.worker.attempt,
-                        step=notice.step,
-                        problem=notice.problem,
-                    )
-                )
+            if isinstance(notice, Uploaded):
+                self._reports.add(notice)
 
 
 class Uploads:
     """The uploaders of one node, one for each job at the most."""
 
     def __init__(
-        self, context: NodeContext, loop: Loop, reports: NodeReports, program: tuple[str, ...] = PROGRAM
+        self,
+        context: NodeContext,
+        loop: Loop,
+        reports: NodeReports,
+        companions: Companions,
+        program: tuple[str, ...] = PROGRAM,
     ) -> None:
         self._context = context
         self._loop = loop
         self._reports = reports
+        self._companions = companions
         self._program = program
         self._wanted: dict[JobId, TrainingWorker] = {}
         """Jobs that train here, each with a worker whose environment the uploader gets."""
@@ -248,12 +242,17 @@ class Uploads:
         elif worker is not None:
             self._finish(worker)
 
-    def reaped(self, pid: int, status: int) -> None:
-        """A child of the supervisor has ended; it may be an uploader."""
-        job = next((job for job, each in self._running.items() if each.pid == pid), None)
-        if job is None:
-            return
-        gone = self._running.pop(job)
+    def end_all(self) -> None:
+        """Kill all uploaders, and start none any more."""
+        self._is_ending = True
+        self._wanted.clear()
+        for each in self._running.values():
+            each.kill()
+
+    def _gone(self, gone: Upload, status: int) -> None:
+        """The process of an uploader has ended."""
+        job = gone.worker.job
+        del self._running[job]
         gone.end()
         # It was told before it could listen.
         is_unready = gone.is_told and os.waitstatus_to_exitcode(status) == -signal.SIGTERM
@@ -267,13 +266,6 @@ class Uploads:
         else:
             self._start_later(job)
 
-    def end_all(self) -> None:
-        """Kill all uploaders, and start none any more."""
-        self._is_ending = True
-        self._wanted.clear()
-        for each in self._running.values():
-            each.kill()
-
     def _start(self, job: JobId) -> None:
         """Start the uploader of a job that needs one. One of an older attempt finishes first."""
         worker, running = self._wanted.get(job), self._running.get(job)
@@ -284,16 +276,19 @@ class Uploads:
                 running.tell()
             return
         try:
-            self._running[job] = Upload(worker, self._context, self._loop, self._reports, self._program)
+            self._launch(worker, self._program)
         except (OSError, ValueError):  # out of processes, files or disk; a value that no environment can hold
             self._start_later(job)
 
     def _finish(self, worker: TrainingWorker) -> None:
         """Copy what is left of a job that has no worker here any more."""
         with contextlib.suppress(OSError, ValueError):  # then its next attempt copies it, if it has one
-            upload = Upload(worker, self._context, self._loop, self._reports, (*self._program, UNTIL_IDLE))
-            upload.bound()
-            self._running[worker.job] = upload
+            self._launch(worker, (*self._program, UNTIL_IDLE)).bound()
+
+    def _launch(self, worker: TrainingWorker, program: tuple[str, ...]) -> Upload:
+        upload = self._running[worker.job] = Upload(worker, self._context, self._loop, self._reports, program)
+        self._companions.add(upload.pid, partial(self._gone, upload))
+        return upload
 
     def _start_later(self, job: JobId) -> None:
         pause_ms = min(PAUSE_MS << min(self._failures[job], 20), UPLOAD_PAUSE_MAX_MS)

@@ -15,6 +15,7 @@ from muster.worker.loop import Callback, Loop, Timer
 from muster.worker.messages import BadMessage, CheckpointReport
 from muster.worker.notices import BoardMade, Damaged, Measures, ShardWritten, StackTarget, Uploaded
 from muster.worker.processes.cgroups import CgroupRoot
+from muster.worker.processes.companions import Companions
 from muster.worker.training.metrics_file import MetricsFile, metrics_path
 from muster.worker.training.node_training import NodeTraining, TrainingEnd
 from muster.worker.training.report_rate import BURST, ReportRate
@@ -86,7 +87,7 @@ def node(tmp_path: Path) -> _Node:
     reported: list[CheckpointReport] = []
     measured: list[Telemetry] = []
     reports = NodeReports(report=reported.append, measure=measured.append, clock=lambda: 1_000_000)
-    return _Node(NodeTraining(context, loop, reports), loop, tmp_path / "workers", reported, measured)
+    return _Node(NodeTraining(context, loop, reports, Companions()), loop, tmp_path / "workers", reported, measured)
 
 
 def a_shard(rank: int, step: int = 5, **fields: int) -> ShardWritten:

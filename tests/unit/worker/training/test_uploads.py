@@ -16,6 +16,7 @@ from muster.worker.launch.launch_spec import LaunchSpec, NodeContext
 from muster.worker.loop import Loop, Timer
 from muster.worker.messages import CheckpointReport
 from muster.worker.processes.cgroups import CgroupRoot
+from muster.worker.processes.companions import Companions
 from muster.worker.processes.marks import marks_on
 from muster.worker.training import uploads as uploads_module
 from muster.worker.training.training_worker import NodeReports, TrainingWorker
@@ -49,6 +50,7 @@ class _Node:
     """A node with uploaders, whose loop a test runs as long as it needs."""
 
     uploads: Uploads
+    companions: Companions
     loop: Loop
     reported: list[CheckpointReport]
     folder: Path
@@ -60,7 +62,7 @@ class _Node:
             for pid in self.uploads.pids:
                 gone, status = os.waitpid(pid, os.WNOHANG)
                 if gone:
-                    self.uploads.reaped(pid, status)
+                    self.companions.reaped(pid, status)
             if is_so() or time.monotonic() > give_up_s:
                 self.loop.stop()
             else:
@@ -120,8 +122,9 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[_Node]:
     loop = Loop(settle=lambda: None)
     reported: list[CheckpointReport] = []
     reports = NodeReports(report=reported.append, measure=lambda _: None, clock=lambda: 7)
-    uploads = Uploads(context, loop, reports, program=(sys.executable, "-c", STAND_IN))
-    found = _Node(uploads, loop, reported, tmp_path)
+    companions = Companions()
+    uploads = Uploads(context, loop, reports, companions, program=(sys.executable, "-c", STAND_IN))
+    found = _Node(uploads, companions, loop, reported, tmp_path)
     yield found
     uploads.end_all()
     found.until(lambda: uploads.is_empty)
