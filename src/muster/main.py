@@ -248,7 +248,7 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
         )
         metrics.watch(control)
         backend.on_news = control.nudge
-        stack_files = StackFiles(Home(options.home).logs)
+        stack_files = StackFiles(options.home)
         hangs = HangReports(stacks=backend.stacks, keep=stack_files.keep)
         progress = ProgressWatch(hangs=hangs)
         output = OutputWatch(

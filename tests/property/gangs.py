@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 
-from muster.backends.agreement import LEAVE, Action, Announce, Decide, GangAgreement, GiveUp, RankNews, ShownStep
+from muster.backends.agreement import Action, Announce, Decide, GangAgreement, GiveUp, RankNews, ShownStep
 from muster.model.ids import NodeName
+from muster.train.board import LEAVE
 
 PATIENCE_MS = 5_000
 """How long a rank waits for a decision."""

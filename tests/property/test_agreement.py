@@ -5,7 +5,8 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from muster.backends.agreement import LEAVE, SAVE, TRIES, Announce, Decide, GiveUp
+from muster.backends.agreement import TRIES, Announce, Decide, GiveUp
+from muster.train.board import LEAVE, SAVE
 from tests.property.gangs import Faults, SimulatedGang
 
 STEP_MS = st.sampled_from([0.5, 5, 50, 300, 1_000, 3_000])

@@ -7,11 +7,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from muster.train.board import CANCELLED, COMMITTED, LEAVE, OPEN, SAVE, Announcement, Board, board_path
+from muster.train.board import CANCELLED, COMMITTED, LEAVE, OPEN, SAVE, Announcement, Board, board_name
 
-__all__ = ["LEAVE", "AJob", "Desk", "environment", "flipped", "job", "until"]
+__all__ = ["LEAVE", "AJob", "Desk", "a_state", "environment", "flipped", "job", "steps_of", "until"]
 
 RUN = "run-1"
 PLACE_VARIABLES = ("RANK", "WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "SLURM_PROCID", "SLURM_NTASKS")
@@ -72,7 +73,7 @@ class AJob:
         return [json.loads(line.partition(" ")[2]) for line in self.notices() if line.startswith(f"{word} {{")]
 
     def board(self, rank: int = 0) -> Board:
-        board = Board.open(board_path(str(self.boards), rank))
+        board = Board.open(str(self.boards / board_name(rank)))
         assert board is not None
         return board
 
@@ -111,6 +112,14 @@ def job(tmp_path: Path) -> Iterator[AJob]:
     made = AJob(tmp_path / "job")
     yield made
     made.close()
+
+
+def a_state(value: float = 0.0) -> dict[str, Any]:
+    return {"weights": np.full(4, value), "extra": {"epoch": 0}}
+
+
+def steps_of(folder: Path) -> list[int]:
+    return sorted(int(path.name.removeprefix("step-")) for path in folder.glob("step-*"))
 
 
 def flipped(path: Path, at: int) -> None:

@@ -21,8 +21,8 @@ from muster.train.store.parts import (
     encode_part,
     is_file_name,
     part_of,
-    step_of,
 )
+from muster.train.store.steps import step_of
 from tests.train.jobs import environment
 
 WORLD = 4

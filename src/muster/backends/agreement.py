@@ -15,13 +15,9 @@ Pure: it is told the time, in milliseconds of any monotonic clock, and returns w
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Final
 
 from muster.model.ids import NodeName
-
-SAVE: Final = 1
-LEAVE: Final = 2
-"""What ranks do at an announced step, in the words of boards."""
+from muster.train.board import LEAVE, SAVE
 
 ANSWER_MS = 1_000
 """How long nodes may take to answer. Ranks that have come to the announced step wait five times this long for the

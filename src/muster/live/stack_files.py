@@ -10,7 +10,7 @@ from pathlib import Path
 
 from muster.model.ids import JobId
 from muster.private_files import write_private
-from muster.worker.output.segments import folder_name
+from muster.worker.output.segments import attempt_folder
 
 STACKS_S = 10.0
 """How long capturing the stacks of all ranks of a job may take. A process that does not answer by then has none."""
@@ -18,8 +18,8 @@ STACKS_S = 10.0
 STACK_CHARS = 64 * 1024
 """Of the stack of one rank: a hundred threads."""
 
-STACKS_BYTES = 8 * 1024 * 1024
-"""Of the stacks of a job: a thousand ranks with a few threads each."""
+FILE_BYTES = 8 * 1024 * 1024
+"""Of the stacks of all ranks of a job: a thousand ranks with a few threads each."""
 
 NAME = "stacks.txt"
 _HEADING = re.compile(r"^==== rank (\d{1,9}) ====\n", re.MULTILINE)
@@ -28,9 +28,8 @@ _HEADING = re.compile(r"^==== rank (\d{1,9}) ====\n", re.MULTILINE)
 class StackFiles:
     """The files with stacks, one for each attempt that stood still; the newest stacks of the attempt."""
 
-    def __init__(self, logs: Path) -> None:
-        """`logs` is the folder with what workers printed."""
-        self._logs = logs
+    def __init__(self, home: Path) -> None:
+        self._home = home
 
     def keep(self, job: JobId, attempt: int, stacks: Mapping[int, str]) -> str:
         """Write the stacks; returns the name of the file. Raises `OSError` when they cannot be written."""
@@ -43,18 +42,18 @@ class StackFiles:
         """The stacks that were kept of an attempt; empty when none were."""
         try:
             with open(self._folder(job, attempt) / NAME, encoding="utf-8", errors="replace") as file:
-                return stacks_in(file.read(STACKS_BYTES))
+                return stacks_in(file.read(FILE_BYTES))
         except FileNotFoundError:
             return {}
 
     def _folder(self, job: JobId, attempt: int) -> Path:
-        return self._logs / folder_name(job) / str(attempt)
+        return attempt_folder(self._home, job, attempt)
 
 
 def stacks_text(stacks: Mapping[int, str]) -> str:
     """The stacks of all ranks as one text, by rank, as far as it may be long."""
     parts: list[str] = []
-    left = STACKS_BYTES
+    left = FILE_BYTES
     for rank, stack in sorted(stacks.items()):
         part = f"==== rank {rank} ====\n{stack[:STACK_CHARS].rstrip()}\n\n"
         left -= len(part.encode("utf-8", "replace"))

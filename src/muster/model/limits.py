@@ -72,9 +72,6 @@ GROWTHS_PER_CYCLE = 64
 FAULTS_IN_A_ROW = 50
 """A job is given up after this many infrastructure faults without a checkpoint in between: it may break the nodes."""
 
-STEP_MAX = 10**12 - 1
-"""The highest training step: folders of checkpoints have this many digits."""
-
 START_TIMEOUT_MS = 30 * 60_000
 """A gang that is not complete by then never will be. Long enough to pull a large image on every node."""
 

@@ -43,9 +43,10 @@ OPEN, COMMITTED, CANCELLED = 1, 2, 3
 """States of announcements. A process that reaches the step of an open one waits for a short time. All ranks have seen a
 committed one in time. A cancelled one is replaced or given up."""
 
-_MARK, _PID, _RANK, _WORLD, _FLAGS, _STEP, _STEP_AT, _COUNT, _MADE_AT, _NUMBER = 0, 1, 2, 3, 4, 5, 6, 7, 8, 10
-_RING_AT, _PLACES = 16, (288, 296)
-_US_MAX = (1 << 32) - 1
+_MARK, _PID, _RANK, _WORLD, _FLAGS, _STEP, _STEP_AT, _COUNT, _MADE_AT, NUMBER_AT = 0, 1, 2, 3, 4, 5, 6, 7, 8, 10
+RING_AT, PLACES_AT = 16, (288, 296)
+US_MAX = (1 << 32) - 1
+"""Half of a word of the ring, which holds two durations."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,7 @@ class Board:
     @classmethod
     def make(cls, folder: str, rank: int, world: int) -> "Board":
         """Make the board of a process. A process that has the rank of an earlier one takes its place."""
-        path = board_path(folder, rank)
+        path = os.path.join(folder, board_name(rank))
         part = f"{path}.{os.getpid()}"
         file = os.open(part, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         try:
@@ -125,7 +126,7 @@ class Board:
     step_at_ns = property(lambda self: int(self._words[_STEP_AT]))
     steps_recorded = property(lambda self: int(self._words[_COUNT]))
     made_at_ns = property(lambda self: int(self._words[_MADE_AT]))
-    announced = property(lambda self: int(self._words[_NUMBER]))
+    announced = property(lambda self: int(self._words[NUMBER_AT]))
     """The number of the newest announcement, for a quick look whether there is news."""
 
     def flag(self, flag: int, is_set: bool = True) -> None:
@@ -141,7 +142,7 @@ class Board:
         """The process has finished a step."""
         words = self._words
         count = words[_COUNT]
-        words[_RING_AT + count % RING] = min(step_us, _US_MAX) | min(busy_us, _US_MAX) << 32
+        words[RING_AT + count % RING] = min(step_us, US_MAX) | min(busy_us, US_MAX) << 32
         words[_COUNT] = count + 1
         words[_STEP_AT] = at_ns
         words[_STEP] = step
@@ -150,21 +151,21 @@ class Board:
         """The recorded steps after the first `since`, oldest first, as far as they are still in the ring."""
         count = self.steps_recorded
         for index in range(max(since, count - RING), count):
-            word = int(self._words[_RING_AT + index % RING])
-            yield StepTime(step_us=word & _US_MAX, busy_us=word >> 32)
+            word = int(self._words[RING_AT + index % RING])
+            yield StepTime(step_us=word & US_MAX, busy_us=word >> 32)
 
     def announce(self, announcement: Announcement) -> None:
         """Show an announcement to the process. Only for the supervisor."""
-        place = _PLACES[announcement.number % 2]
+        place = PLACES_AT[announcement.number % 2]
         words = self._words
         words[place], words[place + 1] = announcement.step, announcement.every
         words[place + 2], words[place + 3] = announcement.kind, announcement.state
-        words[_NUMBER] = announcement.number
+        words[NUMBER_AT] = announcement.number
 
     def decide(self, number: int, state: int) -> None:
         """Commit or cancel the newest announcement. An older one is left as it is."""
         if self.announced == number:
-            self._words[_PLACES[number % 2] + 3] = state
+            self._words[PLACES_AT[number % 2] + 3] = state
 
     @property
     def announcement(self) -> Announcement | None:
@@ -189,30 +190,42 @@ class Board:
                 return found
 
     def _place(self, number: int) -> Announcement:
-        place = _PLACES[number % 2]
+        place = PLACES_AT[number % 2]
         step, every, kind, state = (int(word) for word in self._words[place : place + 4])
         return Announcement(number, step, kind, state, every)
 
 
-def board_path(folder: str, rank: int) -> str:
+def board_name(rank: int) -> str:
     """The file with the board of a rank."""
-    return os.path.join(folder, f"rank-{rank}.board")
+    return f"rank-{rank}.board"
+
+
+def stack_name(rank: int) -> str:
+    """The file beside it into which the process writes its stacks."""
+    return f"rank-{rank}.stack"
 
 
 def has_earlier_process(folder: "str | None") -> bool:
     """True when a process that has ended left a board in the folder: its worker runs its processes again."""
+    return any(not _is_alive(pid) for pid in _pids_in(folder))
+
+
+def has_living_process(folder: "str | None") -> bool:
+    """True while a process lives that has a board in the folder."""
+    return any(_is_alive(pid) for pid in _pids_in(folder))
+
+
+def _pids_in(folder: "str | None") -> Iterator[int]:
     try:
-        names = [name for name in os.listdir(folder) if name.endswith(".board")] if folder is not None else []
+        names = [] if folder is None else os.listdir(folder)
     except OSError:
-        return False
-    return any(_has_ended(os.path.join(folder or "", name)) for name in names)
+        return
+    for name in names:
+        board = Board.open(os.path.join(folder or "", name)) if name.endswith(".board") else None
+        if board is not None:
+            yield board.pid
+            board.close()
 
 
-def _has_ended(path: str) -> bool:
-    board = Board.open(path)
-    if board is None:
-        return False
-    try:
-        return not os.path.exists(f"/proc/{board.pid}")
-    finally:
-        board.close()
+def _is_alive(pid: int) -> bool:
+    return os.path.exists(f"/proc/{pid}")

@@ -21,9 +21,10 @@ from muster.train.state.rank_file import pieces
 from muster.train.state.staging import Staging
 from muster.train.state.state_tree import TakenState, take_apart
 from muster.train.state.torch_files import HashedFile, failure_in_words, write_shared
-from muster.train.store.parts import STEP_MOST, FileEntry, RankPart, encode_part, part_name
+from muster.train.store.parts import FileEntry, RankPart, encode_part, part_name
 from muster.train.store.places import Places
 from muster.train.store.retention import clear_for, complete, keep_newest
+from muster.train.store.steps import STEP_MOST
 from muster.train.store.uploads import upload
 from muster.train.surroundings import Surroundings
 

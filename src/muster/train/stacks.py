@@ -6,13 +6,14 @@ import os
 import signal
 from typing import IO, Any
 
+from muster.train.board import stack_name
 from muster.train.notice_pipe import NoticePipe
 
 ASKED_BY = signal.SIGUSR2
 
 
 class Stacks:
-    """The stacks of all threads of this process, in `rank-N.stack` beside its board."""
+    """The stacks of all threads of this process, in a file beside its board. Each request adds to it."""
 
     def __init__(self, folder: str, rank: int, pipe: NoticePipe) -> None:
         self._file: IO[Any] | None = None
@@ -20,7 +21,7 @@ class Stacks:
         if signal.getsignal(ASKED_BY) is not signal.SIG_DFL:
             return
         with contextlib.suppress(OSError, RuntimeError, ValueError):
-            self._file = open(stack_path(folder, rank), "w", encoding="utf-8")  # noqa: SIM115 (closed by close)
+            self._file = open(os.path.join(folder, stack_name(rank)), "w", encoding="utf-8")  # noqa: SIM115 (closed by close)
             faulthandler.register(ASKED_BY, file=self._file, all_threads=True, chain=False)
             pipe.tell(f"stacks {rank} {os.getpid()} {ASKED_BY.name}", patience_s=1)
 
@@ -32,8 +33,3 @@ class Stacks:
                 signal.signal(ASKED_BY, signal.SIG_IGN)
             self._file.close()
             self._file = None
-
-
-def stack_path(folder: str, rank: int) -> str:
-    """The file with the stacks of a rank. Each request adds to it."""
-    return os.path.join(folder, f"rank-{rank}.stack")

@@ -7,7 +7,6 @@ only when they are not there after a while, because their own node may be gone.
 """
 
 import argparse
-import contextlib
 import os
 import signal
 import sys
@@ -15,7 +14,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 
-from muster.train.board import Board
+from muster.train.board import has_living_process
 from muster.train.failpoints import failpoint
 from muster.train.notice_pipe import NoticePipe, say
 from muster.train.store.parts import RankPart
@@ -178,7 +177,7 @@ def run(uploader: Uploader, until_idle: bool, boards: str | None, grace_s: float
         if told.is_set():
             deadline_s = deadline_s or now_s + grace_s
             uploader.is_leaving = True
-        elif until_idle and deadline_s is None and not _lives(boards):
+        elif until_idle and deadline_s is None and not has_living_process(boards):
             uploader.is_leaving = True
         is_idle = uploader.look(now_s)
         if is_idle and uploader.is_leaving:
@@ -189,26 +188,6 @@ def run(uploader: Uploader, until_idle: bool, boards: str | None, grace_s: float
         if deadline_s is not None and now_s >= deadline_s:
             return 0 if is_idle else 1
         told.wait(LOOK_S) if not told.is_set() else time.sleep(LOOK_S)
-
-
-def _lives(boards: str | None) -> bool:
-    """True while a process that has a board is there."""
-    with contextlib.suppress(OSError):
-        for name in os.listdir(boards) if boards is not None else ():
-            board = Board.open(os.path.join(boards or "", name)) if name.endswith(".board") else None
-            if board is not None and _is_alive(board.pid):
-                return True
-    return False
-
-
-def _is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        pass
-    return True
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -4,8 +4,6 @@ import pytest
 
 from muster.backends.agreement import (
     ANSWER_MS,
-    LEAVE,
-    SAVE,
     STALE_MS,
     TRIES,
     Announce,
@@ -16,6 +14,7 @@ from muster.backends.agreement import (
     ShownStep,
 )
 from muster.model.ids import NodeName
+from muster.train.board import LEAVE, SAVE
 
 N1, N2 = NodeName("n1"), NodeName("n2")
 

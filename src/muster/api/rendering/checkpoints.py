@@ -7,9 +7,9 @@ from muster.core.lifecycle.timing import interruption_every_ms, save_every_ms
 from muster.formats.text.units import duration_text
 from muster.model import checkpoint as model
 from muster.model.job import Job
+from muster.train.store.steps import step_name
 
 HOT, DURABLE = "hot", "durable"
-STEP_DIGITS = 12
 
 
 def saves_body(job: Job) -> Saves | None:
@@ -72,4 +72,4 @@ def stored_body(stored: FoundCheckpoint, job: Job) -> Checkpoint:
 def folder_of(job: Job, step: int) -> str:
     """Where a checkpoint is, or will be, in durable storage."""
     path = "" if job.spec.checkpoint is None else job.spec.checkpoint.path.rstrip("/")
-    return f"{path}/step-{step:0{STEP_DIGITS}d}"
+    return f"{path}/{step_name(step)}"

@@ -23,11 +23,11 @@ from muster.engine.engine import Engine
 from muster.model.errors import Conflict, NotFound
 from muster.model.events import CheckpointRemoved
 from muster.model.job import Job
-from muster.model.limits import STEP_MAX
+from muster.train.store.steps import STEP_MOST
 
 router = APIRouter(tags=["checkpoints"])
 
-StepPath = Annotated[int, Path(ge=0, le=STEP_MAX, description="The training step.", examples=[1200])]
+StepPath = Annotated[int, Path(ge=0, le=STEP_MOST, description="The training step.", examples=[1200])]
 MayChange = Annotated[Caller, Depends(Needs(Permission.JOBS_CHANGE))]
 
 

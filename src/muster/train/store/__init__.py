@@ -1,5 +1,6 @@
 """Where checkpoints are kept: hot tiers on nodes, and durable storage.
 
+steps       the folders of checkpoints, one for each step
 parts       the list of files of one rank, and the manifest of a whole checkpoint
 stores      folders and object storage with checkpoints
 places      where checkpoints of a run are, and verified copies of their files

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from muster.train.errors import DamagedCheckpoint
+from muster.train.store.steps import STEP_MOST
 
 FORMAT = "muster-checkpoint-1"
 MANIFEST = "manifest.json"
@@ -25,11 +26,9 @@ MANIFEST_BYTES_MOST = 256 << 20
 
 FILES_MOST = 10_000
 WORLD_MOST = 1 << 20
-STEP_MOST = 10**12 - 1
 FILE_BYTES_MOST = 1 << 50
 
 _NAME = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_.-]{0,127}")
-_STEP = re.compile(r"step-(\d{12})")
 _PART = re.compile(r"rank-(\d{5,7})-of-(\d{5,7})\.json")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -84,17 +83,6 @@ class Manifest:
     def files(self) -> dict[str, FileEntry]:
         """All files by name."""
         return {file.name: file for part in self.parts for file in part.files}
-
-
-def step_name(step: int) -> str:
-    """The folder of a step."""
-    return f"step-{step:012d}"
-
-
-def step_of(name: str) -> int | None:
-    """The step of a folder; None when it is no such folder."""
-    found = _STEP.fullmatch(name)
-    return int(found[1]) if found else None
 
 
 def part_name(rank: int, world: int) -> str:

@@ -14,7 +14,8 @@ from urllib.parse import unquote, urlsplit
 
 from muster.train import optional
 from muster.train.errors import DamagedCheckpoint
-from muster.train.store.parts import FileEntry, step_name, step_of
+from muster.train.store.parts import FileEntry
+from muster.train.store.steps import step_name, step_of
 
 PIECE_BYTES = 1 << 20
 """Copied and hashed at once: large enough for disks, small enough to stay in a cache."""

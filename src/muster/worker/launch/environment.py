@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from muster.model.ids import NodeName
 from muster.model.instructions import StartWorkers
 from muster.model.job import Worker
+from muster.train.store.steps import step_name
 from muster.worker.launch.frameworks import MeetingPlace, Variables, default_variables, meeting_variables
 
 TOKEN_VARIABLE = "MUSTER_WORKER_TOKEN"
@@ -110,7 +111,7 @@ def _latest(start: StartWorkers, place: WorkerPlace, step: int) -> str:
         root = start.spec.checkpoint.path.rstrip("/")
     else:
         root = os.path.join(place.hot_path, place.node, start.run or start.job)
-    return f"{root}/step-{step:012d}"
+    return f"{root}/{step_name(step)}"
 
 
 def _devices(worker: Worker) -> Variables:

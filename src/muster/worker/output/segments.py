@@ -24,7 +24,12 @@ _NAME_CHARS = 150
 
 def log_folder(home: Path, job: JobId, attempt: int, rank: int) -> Path:
     """Where the output of one worker is kept."""
-    return Home(home).logs / folder_name(job) / str(attempt) / str(rank)
+    return attempt_folder(home, job, attempt) / str(rank)
+
+
+def attempt_folder(home: Path, job: JobId, attempt: int) -> Path:
+    """Where the output of an attempt is kept, and what else it leaves behind."""
+    return Home(home).logs / folder_name(job) / str(attempt)
 
 
 def folder_name(job: JobId) -> str:

@@ -10,13 +10,11 @@ import stat
 import struct
 from dataclasses import dataclass
 
-from muster.train.board import MARK, RING, SIZE, Announcement
+from muster.train.board import MARK, NUMBER_AT, PLACES_AT, RING, RING_AT, SIZE, US_MAX, Announcement, board_name
 
 _WORDS = struct.Struct(f"={SIZE // 8}Q")
 _ANNOUNCEMENT = struct.Struct("=4Q")
 _WORD = struct.Struct("=Q")
-_NUMBER, _RING_AT, _PLACES = 10, 16, (288, 296)
-_US_MASK = (1 << 32) - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +41,8 @@ class BoardState:
     def step_times_us(self, since: int) -> list[tuple[int, int]]:
         """Duration and busy time of the recorded steps after the first `since`, as far as they are in the ring."""
         first = max(since, self.count - RING)
-        ring = (self.words[_RING_AT + index % RING] for index in range(first, self.count))
-        return [(word & _US_MASK, word >> 32) for word in ring]
+        ring = (self.words[RING_AT + index % RING] for index in range(first, self.count))
+        return [(word & US_MAX, word >> 32) for word in ring]
 
 
 class BoardFile:
@@ -63,7 +61,7 @@ class BoardFile:
         try:
             # A pipe or a device must not keep the supervisor waiting.
             flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-            file = os.open(f"rank-{rank}.board", flags, dir_fd=place)
+            file = os.open(board_name(rank), flags, dir_fd=place)
         except OSError:
             return None
         finally:
@@ -99,20 +97,20 @@ class BoardFile:
             step_at_ns=step_at_ns,
             count=count,
             made_at_ns=made_at_ns,
-            announced=words[_NUMBER],
+            announced=words[NUMBER_AT],
             words=words,
         )
 
     def announce(self, announcement: Announcement) -> None:
         """Show an announcement. The number is written last, so that the process never sees half of it."""
-        place = _PLACES[announcement.number % 2]
+        place = PLACES_AT[announcement.number % 2]
         body = (announcement.step, announcement.every, announcement.kind, announcement.state)
         self._write(place, _ANNOUNCEMENT.pack(*body))
-        self._write(_NUMBER, _WORD.pack(announcement.number))
+        self._write(NUMBER_AT, _WORD.pack(announcement.number))
 
     def decide(self, number: int, state: int) -> None:
         """Commit or cancel the announcement with this number, which must be the newest or the one before."""
-        self._write(_PLACES[number % 2] + 3, _WORD.pack(state))
+        self._write(PLACES_AT[number % 2] + 3, _WORD.pack(state))
 
     def close(self) -> None:
         """Let go of the file."""

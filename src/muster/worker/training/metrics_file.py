@@ -9,18 +9,17 @@ import os
 import time
 from pathlib import Path
 
-from muster.home import Home
 from muster.model.ids import JobId
 from muster.model.node_limits import METRICS_BYTES, METRICS_PAUSE_MS
 from muster.worker.notices import Measures
-from muster.worker.output.segments import folder_name
+from muster.worker.output.segments import attempt_folder
 
 NAME = "metrics.jsonl"
 
 
 def metrics_path(home: Path, job: JobId, attempt: int) -> Path:
     """The file with what an attempt has measured of itself, beside the output of its workers."""
-    return Home(home).logs / folder_name(job) / str(attempt) / NAME
+    return attempt_folder(home, job, attempt) / NAME
 
 
 class MetricsFile:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from muster.model.node_limits import STACKS_BYTES, STACKS_MS
+from muster.train.board import stack_name
 from muster.worker.loop import Loop
 from muster.worker.processes.bounded_command import BoundedCommand, CommandEnd, CommandLimits
 from muster.worker.processes.companions import Companions
@@ -46,7 +47,7 @@ class StackRequest:
     @property
     def path(self) -> Path:
         """The file that the process writes."""
-        return self.worker_folder / FOLDER / f"rank-{self.rank}.stack"
+        return self.worker_folder / FOLDER / stack_name(self.rank)
 
     def ask(self) -> None:
         """Signal the process."""

@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from muster.home import Home
 from muster.model.ids import JobId
 from muster.model.node_limits import (
     PUMP_BYTES,
@@ -31,7 +30,7 @@ from muster.worker.launch.runtime_folder import remove
 from muster.worker.loop import Loop, Timer
 from muster.worker.notices import NoticeReader, Uploaded
 from muster.worker.output.masking import Mask
-from muster.worker.output.segments import Segments, folder_name
+from muster.worker.output.segments import Segments, attempt_folder
 from muster.worker.processes import marks
 from muster.worker.processes.companions import Companions
 from muster.worker.processes.strays import badge
@@ -92,7 +91,7 @@ class Upload:
                 os.close(given)
             opened.pop_all()
         self._tree = ProcessTree(token=self._token, main=self.pid, cgroup=None)
-        logs = Home(context.home).logs / folder_name(worker.job) / str(worker.attempt) / LOG
+        logs = attempt_folder(context.home, worker.job, worker.attempt) / LOG
         self._log = Segments(logs, segment_bytes=UPLOAD_LOG_BYTES, segments_max=UPLOAD_LOG_FILES)
         self._mask = Mask(worker.launch_spec.secrets)
         loop.watch(self._output, readable=self._pump)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from muster.model.node_limits import BOARDS_MOST
-from muster.train.board import CANCELLED, CLOSED, COMMITTED, LEAVE, LEFT, OPEN, SAVING, Announcement
+from muster.train.board import CANCELLED, CLOSED, COMMITTED, LEAVE, LEFT, OPEN, SAVING, Announcement, board_name
 from muster.worker.notices import COUNT_MOST, RANKS_MOST
 from muster.worker.training.board_file import BoardFile, BoardState
 
@@ -129,7 +129,7 @@ def found_boards(folder: Path) -> WorkerBoards:
         return boards
     for name in names[: 4 * BOARDS_MOST]:
         rank = name.removeprefix("rank-").removesuffix(".board")
-        if name == f"rank-{rank}.board" and rank.isdecimal() and len(rank) < 8:
+        if rank.isdecimal() and len(rank) < 8 and name == board_name(int(rank)):
             boards.made(int(rank))
     return boards
 
