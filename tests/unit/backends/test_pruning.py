@@ -9,7 +9,7 @@ from muster.backends.local.logs import read_log
 from muster.backends.local.pruning import Pruning, make_room, prune
 from muster.model.ids import JobId
 from muster.worker.output.budget import Disk
-from muster.worker.output.segments import Segments, log_folder
+from muster.worker.output.segments import Segments, attempt_folder, log_folder, segment_name
 from muster.worker.training.metrics_file import metrics_path
 from tests.local.machine import eventually
 
@@ -58,6 +58,19 @@ def test_what_a_job_measured_of_itself_is_dropped_with_its_output(tmp_path: Path
     assert prune(tmp_path / "logs", 130) == 0
     assert prune(tmp_path / "logs", 129) == 130
     assert not metrics.exists()
+
+
+def test_stacks_and_the_output_of_an_uploader_go_with_the_attempt(tmp_path: Path) -> None:
+    printed(tmp_path, "job-1", at_s=OLD_S)
+    folder = attempt_folder(tmp_path, JobId("job-1"), 1)
+    (folder / "stacks.txt").write_text("x" * 50)
+    (folder / "uploader").mkdir()
+    unfinished = folder / "uploader" / segment_name(0)
+    unfinished.write_text("x" * 20)
+    os.utime(unfinished, (OLD_S, OLD_S))
+    assert prune(tmp_path / "logs", 170) == 0
+    assert prune(tmp_path / "logs", 169) == 170
+    assert not unfinished.exists()
 
 
 def test_output_of_a_gang_that_runs_stays_however_old_it_is(tmp_path: Path) -> None:

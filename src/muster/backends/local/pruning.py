@@ -24,7 +24,7 @@ from muster.model.node_limits import (
 from muster.worker.loop import Loop
 from muster.worker.output.budget import Disk, disk_of
 from muster.worker.output.segments import COMPLETE, SUFFIX
-from muster.worker.training.metrics_file import NAME as METRICS
+from muster.worker.training.uploads import LOG as UPLOADER
 
 _log = logging.getLogger("muster.backends.local")
 
@@ -159,22 +159,25 @@ def _attempts(logs: Path) -> Iterator[_Attempt]:
 
 
 def _attempt(folder: str) -> _Attempt:
-    files: list[str] = []
-    touched_s, size_bytes, is_ended = 0.0, 0, True
-    metrics = f"{folder}/{METRICS}"
-    if os.path.isfile(metrics):
-        files.append(metrics)
-        size_bytes += os.stat(metrics).st_size
-    for rank in _folders(folder):
-        names = os.listdir(rank)
-        is_ended = is_ended and COMPLETE in names
+    files = _files(folder)
+    touched_s, size_bytes, is_ended = 0.0, sum(os.stat(file).st_size for file in files), True
+    for writer in _folders(folder):
+        names = os.listdir(writer)
+        # An uploader whose supervisor was killed never says that its output is complete. It ends with its workers.
+        is_ended = is_ended and (COMPLETE in names or os.path.basename(writer) == UPLOADER)
         for name in names:
-            found = os.stat(f"{rank}/{name}")
+            found = os.stat(f"{writer}/{name}")
             touched_s = max(touched_s, found.st_mtime)
             if name.endswith(SUFFIX):
-                files.append(f"{rank}/{name}")
+                files.append(f"{writer}/{name}")
                 size_bytes += found.st_size
     return _Attempt(touched_s=touched_s, size_bytes=size_bytes, files=tuple(files), is_ended=is_ended)
+
+
+def _files(folder: str) -> list[str]:
+    """What an attempt left beside the output of its workers: what it measured, and stacks."""
+    with os.scandir(folder) as entries:
+        return [each.path for each in entries if each.is_file(follow_symlinks=False)]
 
 
 def _folders(folder: str) -> list[str]:
