@@ -229,7 +229,7 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
     clock, metrics = SystemClock(), Metrics()
     probes = _probes(options.settings.health, is_shared=options.nodes != WHOLE)
     backend = LocalBackend(options.home, nodes, leadership=charge.leadership, probes=probes)
-    watch = _health_watch(options.settings.health, backend, clock.now_ms())
+    watches = _watches(options, backend, clock.now_ms())
     try:
         control = ControlPlane(
             log=store.log,
@@ -238,9 +238,7 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
             backend=backend,
             clock=clock,
             configuration=Configuration(
-                cluster=ClusterSpec(nodes=nodes),
-                rules=options.settings.rules,
-                fence=_fence(charge, store),
+                cluster=ClusterSpec(nodes=nodes), rules=options.settings.rules, fence=_fence(charge, store)
             ),
             on_round=metrics.on_round,
             on_step_down=_end_this_process,
@@ -248,14 +246,8 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
         )
         metrics.watch(control)
         backend.on_news = control.nudge
-        stack_files = StackFiles(options.home)
-        hangs = HangReports(stacks=backend.stacks, keep=stack_files.keep)
-        progress = ProgressWatch(hangs=hangs)
-        output = OutputWatch(
-            printed_bytes=partial(_printed_bytes, backend), reports_steps=progress.reports_steps, hangs=hangs
-        )
-        metrics.watch_progress(progress)
-        monitor = _monitor((watch, progress, output), control, backend, clock)
+        metrics.watch_progress(watches.progress)
+        monitor = _monitor((watches.health, watches.progress, watches.output), control, backend, clock)
         deps = Deps(
             control=control,
             tokens=store.tokens,
@@ -265,10 +257,10 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
             backend=backend,
             clock=clock,
             metrics=metrics,
-            progress=progress.progress,
-            last_output_ms=output.last_output_ms,
-            kept_stacks=stack_files.read,
-            health=watch,
+            progress=watches.progress.progress,
+            last_output_ms=watches.output.last_output_ms,
+            kept_stacks=watches.stack_files.read,
+            health=watches.health,
             settings=_api_settings(options),
         )
         monitor.start()
@@ -276,10 +268,36 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
             yield control, deps
         finally:
             monitor.stop()
-            hangs.close()
+            watches.hangs.close()
             control.stop()
     finally:
         backend.close()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watches:
+    """What looks at measured values and at output, and what it needs."""
+
+    health: HealthWatch
+    progress: ProgressWatch
+    output: OutputWatch
+    hangs: HangReports
+    stack_files: StackFiles
+
+
+def _watches(options: Options, backend: LocalBackend, now_ms: int) -> Watches:
+    stack_files = StackFiles(options.home)
+    hangs = HangReports(stacks=backend.stacks, keep=stack_files.keep)
+    progress = ProgressWatch(hangs=hangs)
+    return Watches(
+        health=_health_watch(options.settings.health, backend, now_ms),
+        progress=progress,
+        output=OutputWatch(
+            printed_bytes=partial(_printed_bytes, backend), reports_steps=progress.reports_steps, hangs=hangs
+        ),
+        hangs=hangs,
+        stack_files=stack_files,
+    )
 
 
 def _printed_bytes(backend: LocalBackend, job: JobId, attempt: int, rank: int) -> int:
