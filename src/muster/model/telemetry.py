@@ -57,7 +57,7 @@ class Signal(Record, frozen=True, kw_only=True):
     node: NodeName
     at_ms: int
     signal: str
-    """One of the names in the section Health of the documents, or `custom.NAME`."""
+    """One of `SIGNALS`, or `custom.NAME`."""
     value: int = 0
     """In the unit of the signal: degrees Celsius, counts, watts, Mbit/s, bytes, milliseconds."""
     gpu: int | None = None
