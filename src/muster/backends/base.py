@@ -137,8 +137,8 @@ class LiveBackend(Backend, Protocol):
     ) -> tuple[FoundCheckpoint, ...]:
         """What is in storage of a run, or of one step, oldest first. `verify` reads all files, which takes long.
 
-        Called on separate threads. Only manifests are read by the control plane itself: files are read by a process
-        with the environment of the job.
+        Called on separate threads. Files are read by a process with the environment of the job, which has the job's
+        credentials.
         """
         ...
 
@@ -149,8 +149,8 @@ class LiveBackend(Backend, Protocol):
     def stacks(self, job: JobId, timeout_s: float) -> dict[int, str]:
         """What every process of a job is doing now, by its rank in the framework, innermost call first.
 
-        Called on separate threads, because it waits for nodes, for `timeout_s` at most. A process that does not answer
-        is left out. Raises `NotFound` when the job has no process that can tell.
+        Called on separate threads, because it waits for nodes, for `timeout_s` at most. Processes that cannot be asked,
+        and those of nodes that do not answer, are left out.
         """
         ...
 

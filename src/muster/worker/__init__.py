@@ -18,7 +18,7 @@
     notices           what a program reports about its training
     training          how far processes are, what they saved, and at which step they save or leave
 
-Imports `model`, the small shared modules of Muster, and the standard library. It starts in a tenth of a second and
-stays small, because there is one per node. The library of records (msgspec) takes a sixth of that time and a quarter
-of its memory.
+Imports `model`, the small shared modules of Muster, what it shares with `train` (boards and the names of folders), and
+the standard library. It starts in a tenth of a second and stays small, because there is one per node. The library of
+records (msgspec) takes a sixth of that time and a quarter of its memory.
 """

@@ -45,10 +45,7 @@ async def show_stacks(
     finally:
         caller.services.stacks.leave(caller.subject)
     if not found:
-        raise NotFound(
-            f"no process of {job} has said what it is doing: only those that use muster.train can tell, "
-            "and others where py-spy is installed and allowed"
-        )
+        raise NotFound(f"no process of {job} has said what it is doing: only those that use muster.train can tell")
     return _body(record.id, record.attempt, found)
 
 

@@ -176,9 +176,10 @@ class LocalBackend(JobFiles):
         return attach(Home(self._home).node(node), found.token, job)
 
     def stacks(self, job: JobId, timeout_s: float) -> dict[int, str]:
-        """Where the processes of a job are, by rank. May be called on any thread, and waits for their nodes.
+        """What every process of a job is doing now, by rank. May be called on any thread, and waits for their nodes.
 
-        Ranks whose nodes do not answer in time are left out, and so are processes that do not write their stacks.
+        Ranks whose nodes do not answer in time are left out. Of a process that does not write its stacks, the text says
+        that.
         """
         return self._training.stacks(job, self._directory.nodes_of(job), timeout_s)
 
