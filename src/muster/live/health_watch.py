@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from muster.core.health import Finding, HealthPolicy, NodeCase, NodeTrial, Severity, Track, Wish, guarded, wish
+from muster.core.health import Finding, HealthPolicy, LastTest, NodeCase, Severity, Track, Wish, guarded, wish
 from muster.core.health.limits import limit_of
 from muster.model.events import HEALTH, NodeChanged, ObservedEvent
 from muster.model.ids import NodeName
@@ -50,7 +50,7 @@ class HealthReport:
 
 
 @dataclass(slots=True)
-class _Patient:
+class _NodeHealth:
     """What is known about one node."""
 
     signals: dict[Subject, Signal] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class _Patient:
     entered_ms: int = 0
     well_ms: int | None = None
     gpus_well_ms: dict[int, int] = field(default_factory=dict)
-    trial: NodeTrial | None = None
+    last_test: LastTest | None = None
     asked: int = 0
     """The number of the test that was asked for and not answered; 0 for none."""
     asked_ms: int = 0
@@ -84,7 +84,7 @@ class HealthWatch:
         """`ask_test` has a node run its test. The outcome comes as a measured value with the same number."""
         self._policy = policy
         self._ask_test = ask_test
-        self._patients: dict[NodeName, _Patient] = {}
+        self._nodes: dict[NodeName, _NodeHealth] = {}
         self._tests = now_ms
         """Numbers of tests: higher than those of an earlier control plane."""
         self._now_ms = self.began_ms = now_ms
@@ -95,14 +95,14 @@ class HealthWatch:
         with self._lock:
             match value:
                 case Signal():
-                    self._take_signal(self._patients.setdefault(value.node, _Patient()), value)
+                    self._take_signal(self._nodes.setdefault(value.node, _NodeHealth()), value)
                 case ProbeNote():
-                    notes = self._patients.setdefault(value.node, _Patient()).notes
+                    notes = self._nodes.setdefault(value.node, _NodeHealth()).notes
                     notes.pop(value.probe, None)
                     if value.text:
                         notes[value.probe] = value.text
                 case NodeTested():
-                    self._take_outcome(self._patients.setdefault(value.node, _Patient()), value)
+                    self._take_outcome(self._nodes.setdefault(value.node, _NodeHealth()), value)
                 case _:
                     pass
 
@@ -110,14 +110,14 @@ class HealthWatch:
         """The verdicts that follow now."""
         with self._lock:
             self._now_ms = now_ms
-            for name in [name for name in self._patients if name not in view.nodes]:
-                del self._patients[name]
+            for name in [name for name in self._nodes if name not in view.nodes]:
+                del self._nodes[name]
             cases = [case for node in view.nodes.values() if (case := self._case(view, node)) is not None]
             wishes = [wish(case, self._policy, now_ms) for case in cases]
             nodes = tuple(view.nodes.values())
             allowed = guarded(wishes, nodes, [view.set_aside.get(node.name) for node in nodes], self._policy)
             for each in allowed:
-                self._patients[each.case.node.name].wish = each
+                self._nodes[each.case.node.name].wish = each
                 if each.wants_test:
                     self._test(each.case.node.name)
             return [_event(each, now_ms) for each in allowed if each.is_change]
@@ -125,41 +125,41 @@ class HealthWatch:
     def report(self, node: Node) -> HealthReport:
         """What is known about a node now. May be called on any thread."""
         with self._lock:
-            patient = self._patients.get(node.name, _Patient())
+            known = self._nodes.get(node.name, _NodeHealth())
             return HealthReport(
-                gpus=tuple(_gpu(patient, node, index) for index in range(node.gpus)),
-                signals=tuple(sorted(patient.signals.values(), key=_order)),
-                because="" if patient.wish is None else patient.wish.because,
-                waits="" if patient.wish is None else patient.wish.waits,
-                notes=tuple(patient.notes.values()),
+                gpus=tuple(_gpu(known, node, index) for index in range(node.gpus)),
+                signals=tuple(sorted(known.signals.values(), key=_order)),
+                because="" if known.wish is None else known.wish.because,
+                waits="" if known.wish is None else known.wish.waits,
+                notes=tuple(known.notes.values()),
             )
 
-    def _take_signal(self, patient: _Patient, signal: Signal) -> None:
+    def _take_signal(self, known: _NodeHealth, signal: Signal) -> None:
         subject = signal.subject
         if signal.is_gone:
-            patient.signals.pop(subject, None)
+            known.signals.pop(subject, None)
         else:
-            patient.signals[subject] = signal
+            known.signals[subject] = signal
         limit = limit_of(signal)
-        if limit is None or signal.is_shared or (signal.is_gone and subject not in patient.tracks):
+        if limit is None or signal.is_shared or (signal.is_gone and subject not in known.tracks):
             return
-        if subject not in patient.tracks:
+        if subject not in known.tracks:
             # It may have been so before this control plane started: then an operator who decided since knew of it.
             is_known = self._now_ms - self.began_ms <= self._policy.clear_ms
-            patient.tracks[subject] = (signal.gpu, Track(limit, is_known=is_known))
-        track = patient.tracks[subject][1]
+            known.tracks[subject] = (signal.gpu, Track(limit, is_known=is_known))
+        track = known.tracks[subject][1]
         track.take(signal, self._now_ms)
         if track.severity is not Severity.WELL:
-            patient.unwell[subject] = patient.tracks[subject]
+            known.unwell[subject] = known.tracks[subject]
         elif signal.is_gone:
-            del patient.tracks[subject]
+            del known.tracks[subject]
 
-    def _take_outcome(self, patient: _Patient, tested: NodeTested) -> None:
-        if tested.number != patient.asked:
+    def _take_outcome(self, known: _NodeHealth, tested: NodeTested) -> None:
+        if tested.number != known.asked:
             return
-        patient.asked = 0
-        failures = 0 if patient.trial is None else patient.trial.failures
-        patient.trial = NodeTrial(
+        known.asked = 0
+        failures = 0 if known.last_test is None else known.last_test.failures
+        known.last_test = LastTest(
             at_ms=self._now_ms,
             is_passed=tested.exit_code == 0,
             problem=tested.problem or f"exit code {tested.exit_code}",
@@ -168,68 +168,66 @@ class HealthWatch:
 
     def _case(self, view: View, node: Node) -> NodeCase | None:
         """What is to be decided about a node; None when there is nothing. A node that is down shows nothing."""
-        patient = self._patients.get(node.name)
-        if patient is None:
+        known = self._nodes.get(node.name)
+        if known is None:
             if node.state is NodeState.READY and not node.bad_gpus:
                 return None
-            patient = self._patients[node.name] = _Patient()
+            known = self._nodes[node.name] = _NodeHealth()
         record = view.node_health.get(node.name, HealthRecord())
-        self._follow(patient, node, record)
-        is_in_order = not patient.findings and node.state is NodeState.READY and not node.bad_gpus
+        self._follow(known, node, record)
+        is_in_order = not known.findings and node.state is NodeState.READY and not node.bad_gpus
         if is_in_order or node.state is NodeState.DOWN:
-            patient.wish = None
+            known.wish = None
             return None
         return NodeCase(
             node=node,
             set_aside_by=view.set_aside.get(node.name),
             record=record,
-            findings=patient.findings,
-            entered_ms=patient.entered_ms,
-            well_ms=patient.well_ms,
-            gpus_well_ms=dict(patient.gpus_well_ms),
-            trial=patient.trial,
+            findings=known.findings,
+            entered_ms=known.entered_ms,
+            well_ms=known.well_ms,
+            gpus_well_ms=dict(known.gpus_well_ms),
+            last_test=known.last_test,
         )
 
-    def _follow(self, patient: _Patient, node: Node, record: HealthRecord) -> None:
+    def _follow(self, known: _NodeHealth, node: Node, record: HealthRecord) -> None:
         """Bring the timers of a node up to date."""
         now_ms = self._now_ms
-        if node.state is not patient.state:
-            patient.state, patient.entered_ms = node.state, now_ms
+        if node.state is not known.state:
+            known.state, known.entered_ms = node.state, now_ms
             if node.state is not NodeState.DRAINED:
-                patient.trial, patient.asked = None, 0
+                known.last_test, known.asked = None, 0
         if node.state is NodeState.DOWN:
             return
-        for subject, (_, track) in tuple(patient.unwell.items()):
+        for subject, (_, track) in tuple(known.unwell.items()):
             track.look(now_ms, self._policy.clear_ms)
             if track.severity is Severity.WELL:
-                del patient.unwell[subject]
-                if subject not in patient.signals:
-                    del patient.tracks[subject]
-        patient.findings = _findings(patient, record, now_ms)
-        if any(each.gpu is None for each in patient.findings):
-            patient.well_ms, patient.trial = None, None
-        elif patient.well_ms is None:
-            patient.well_ms = now_ms
-        unwell = [each.gpu for each in patient.findings]
-        patient.gpus_well_ms = {
-            gpu: patient.gpus_well_ms.get(gpu, now_ms) for gpu in node.bad_gpus if gpu not in unwell
-        }
+                del known.unwell[subject]
+                if subject not in known.signals:
+                    del known.tracks[subject]
+        known.findings = _findings(known, record, now_ms)
+        if any(each.gpu is None for each in known.findings):
+            known.well_ms, known.last_test = None, None
+        elif known.well_ms is None:
+            known.well_ms = now_ms
+        unwell = [each.gpu for each in known.findings]
+        known.gpus_well_ms = {gpu: known.gpus_well_ms.get(gpu, now_ms) for gpu in node.bad_gpus if gpu not in unwell}
 
     def _test(self, name: NodeName) -> None:
-        patient = self._patients[name]
-        if patient.asked and self._now_ms - patient.asked_ms < NODE_TEST_MS + TEST_MARGIN_MS:
+        known = self._nodes[name]
+        if known.asked and self._now_ms - known.asked_ms < NODE_TEST_MS + TEST_MARGIN_MS:
             return
         self._tests += 1
-        patient.asked, patient.asked_ms = self._tests, self._now_ms
+        known.asked, known.asked_ms = self._tests, self._now_ms
         self._ask_test(name, self._tests)
 
 
-def _findings(patient: _Patient, record: HealthRecord, now_ms: int) -> tuple[Finding, ...]:
+def _findings(known: _NodeHealth, record: HealthRecord, now_ms: int) -> tuple[Finding, ...]:
     """What speaks against a node and is not overruled by an operator."""
     is_overruled = record.overruled_ms > 0 and now_ms - record.overruled_ms < OVERRULED_MS
     return tuple(
         Finding(severity=track.severity, message=track.message, evidence_ms=track.evidence_ms, gpu=gpu)
-        for gpu, track in patient.unwell.values()
+        for gpu, track in known.unwell.values()
         if not (is_overruled and track.evidence_ms <= record.overruled_ms)
     )
 
@@ -241,8 +239,8 @@ def _event(decided: Wish, now_ms: int) -> NodeChanged:
     return NodeChanged(at_ms=now_ms, node=node, because=because, by=HEALTH, condemns=is_bad)
 
 
-def _gpu(patient: _Patient, node: Node, index: int) -> GpuHealth:
-    found = [each for each in patient.findings if each.gpu == index]
+def _gpu(known: _NodeHealth, node: Node, index: int) -> GpuHealth:
+    found = [each for each in known.findings if each.gpu == index]
     because = "; ".join(each.message for each in found)
     if index in node.bad_gpus:
         return GpuHealth(index=index, state=NodeState.DRAINED, because=because or "was bad, and is watched")

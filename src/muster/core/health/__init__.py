@@ -10,7 +10,7 @@ A thing that is bad comes back only after it has been well inside the limits for
 often takes longer to come back.
 """
 
-from muster.core.health.course import Finding, HealthPolicy, NodeCase, NodeTrial, Wish, wish
+from muster.core.health.course import Finding, HealthPolicy, LastTest, NodeCase, Wish, wish
 from muster.core.health.guarding import guarded
 from muster.core.health.limits import LIMITS, Limit, Severity, budget_readings
 from muster.core.health.tracks import Track
@@ -20,9 +20,9 @@ __all__ = [
     "LIMITS",
     "Finding",
     "HealthPolicy",
+    "LastTest",
     "Limit",
     "NodeCase",
-    "NodeTrial",
     "Severity",
     "Track",
     "Wish",

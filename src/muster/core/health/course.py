@@ -62,7 +62,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NodeTrial:
+class LastTest:
     """The last test of a node that is out of service."""
 
     at_ms: int
@@ -87,7 +87,7 @@ class NodeCase:
     """Since when nothing is found about the node as a whole; None while something is."""
     gpus_well_ms: Mapping[int, int] = field(default_factory=dict)
     """The same for GPUs that are out of service."""
-    trial: NodeTrial | None = None
+    last_test: LastTest | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,8 +193,8 @@ def _drained(
     well_ms = now_ms - case.well_ms
     if well_ms < wait_ms:
         return _waiting(staying, f"well for {well_ms // 1000} s of {wait_ms // 1000} s")
-    trial = case.trial
-    if policy.is_tested and (trial is None or not trial.is_passed):
+    last_test = case.last_test
+    if policy.is_tested and (last_test is None or not last_test.is_passed):
         return _before_test(staying, policy, now_ms)
     passed = "passed its test" if policy.is_tested else "is well again"
     because = f"{passed}, and stays on probation for {policy.clear_ms * times // 1000} s"
@@ -202,12 +202,12 @@ def _drained(
 
 
 def _before_test(staying: Wish, policy: HealthPolicy, now_ms: int) -> Wish:
-    trial = staying.case.trial
-    if trial is None:
+    last_test = staying.case.last_test
+    if last_test is None:
         return _waiting(staying, "is being tested", wants_test=True)
-    times = min(1 << (trial.failures - 1), PENALTY_MOST)
-    left_ms = trial.at_ms + policy.clear_ms * times - now_ms
-    failed = f"its test failed ({trial.problem})"
+    times = min(1 << (last_test.failures - 1), PENALTY_MOST)
+    left_ms = last_test.at_ms + policy.clear_ms * times - now_ms
+    failed = f"its test failed ({last_test.problem})"
     if left_ms > 0:
         return _waiting(staying, f"{failed}; tested again in {left_ms // 1000} s")
     return _waiting(staying, f"{failed}; is being tested again", wants_test=True)

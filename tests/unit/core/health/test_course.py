@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from muster.core.health import HealthPolicy, NodeTrial, Severity, wish
+from muster.core.health import HealthPolicy, LastTest, Severity, wish
 from muster.core.health.course import OFFENCES_MS, PENALTY_MOST, penalty
 from muster.model.node import HealthRecord, NodeState
 from tests.unit.core.health.builders import NOW_MS, POLICY, a_case, a_finding
 
 TESTED = HealthPolicy(every_ms=10_000, is_tested=True)
 CLEAR_MS = POLICY.clear_ms
-PASSED = NodeTrial(at_ms=NOW_MS, is_passed=True)
+PASSED = LastTest(at_ms=NOW_MS, is_passed=True)
 
 
 def test_a_bad_node_drains_a_suspect_one_is_suspected_and_a_good_one_is_left_alone() -> None:
@@ -75,13 +75,13 @@ def test_a_node_is_tested_before_it_returns() -> None:
     case = a_case(state=NodeState.DRAINED, well_ms=NOW_MS)
     asked = wish(case, TESTED, NOW_MS)
     assert (asked.wants_test, asked.waits) == (True, "is being tested")
-    assert wish(replace(case, trial=PASSED), TESTED, NOW_MS).state is NodeState.PROBATION
+    assert wish(replace(case, last_test=PASSED), TESTED, NOW_MS).state is NodeState.PROBATION
 
 
 def test_a_node_that_fails_its_test_is_tested_again_later_and_later() -> None:
     for failures, pause_ms in ((1, CLEAR_MS), (2, 2 * CLEAR_MS), (20, PENALTY_MOST * CLEAR_MS)):
-        trial = NodeTrial(at_ms=NOW_MS, is_passed=False, problem="exit code 3", failures=failures)
-        case = a_case(state=NodeState.DRAINED, well_ms=NOW_MS, trial=trial)
+        last_test = LastTest(at_ms=NOW_MS, is_passed=False, problem="exit code 3", failures=failures)
+        case = a_case(state=NodeState.DRAINED, well_ms=NOW_MS, last_test=last_test)
         waiting = wish(case, TESTED, NOW_MS + pause_ms - 1_000)
         assert (waiting.wants_test, waiting.waits) == (False, "its test failed (exit code 3); tested again in 1 s")
         assert wish(case, TESTED, NOW_MS + pause_ms).wants_test
