@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from muster.backends.agreement import GangAgreement
-from muster.backends.local.agreements import Agreements
+from muster.backends.local.training.agreements import Agreements
 from muster.model.events import ObservedEvent
 from muster.model.ids import JobId
 from muster.model.instructions import AskCheckpoint

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from muster.backends.local.metrics_files import measured_steps
+from muster.backends.local.training.metrics_files import measured_steps
 from muster.model.ids import JobId
 from muster.model.node_limits import MEASURES_SENT
 from muster.worker.training.metrics_file import metrics_path

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from muster.backends.local.ports import ReservedPorts
+from muster.backends.local.meeting.ports import ReservedPorts
 from muster.model.ids import JobId
 from muster.model.node_limits import MASTER_PORTS
 

@@ -18,12 +18,12 @@ from muster.backends.local.ending import end_supervisors, last_words, node_folde
 from muster.backends.local.handshake import found_gangs
 from muster.backends.local.job_files import JobFiles
 from muster.backends.local.link import Link, Listener
-from muster.backends.local.ports import ReservedPorts
+from muster.backends.local.meeting.ports import ReservedPorts
+from muster.backends.local.meeting.rendezvous_services import LOOK_MS, RendezvousServices
 from muster.backends.local.pruning import LogPruning
-from muster.backends.local.rendezvous_services import LOOK_MS, RendezvousServices
 from muster.backends.local.report_queue import MeasuredValues, ReportQueue
 from muster.backends.local.supervisor_address import supervisor_address
-from muster.backends.local.training_talk import TrainingTalk
+from muster.backends.local.training.training_talk import TrainingTalk
 from muster.backends.local.worker_routing import WorkerRouting
 from muster.failpoints import failpoint
 from muster.home import Home

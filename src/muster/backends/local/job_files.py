@@ -6,8 +6,8 @@ Every method may be called on any thread, because it reads files and may take lo
 from pathlib import Path
 
 from muster.backends.base import FoundCheckpoint, MeasuredStep, OutputPart
-from muster.backends.local import checkpoint_errands, metrics_files
 from muster.backends.local.logs import read_log
+from muster.backends.local.training import checkpoint_errands, metrics_files
 from muster.model.errors import NotFound
 from muster.model.ids import JobId
 from muster.model.spec import JobSpec

@@ -3,9 +3,9 @@
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 
-from muster.backends.local.agreements import Agreements
 from muster.backends.local.link import Link
-from muster.backends.local.stack_questions import StackQuestions
+from muster.backends.local.training.agreements import Agreements
+from muster.backends.local.training.stack_questions import StackQuestions
 from muster.model.ids import JobId, NodeName
 from muster.worker.loop import Loop
 from muster.worker.service import Message
