@@ -9,7 +9,7 @@ from muster.engine.engine import Engine
 from muster.live.feed import Feed
 from muster.live.health_watch import OVERRULED_MS, HealthWatch
 from muster.live.publisher import Publisher
-from muster.model.events import HEALTH, NodeChanged, NodeUnreachable, ObservedEvent
+from muster.model.events import ENGINE, HEALTH, NodeChanged, NodeUnreachable, ObservedEvent
 from muster.model.ids import JobId, NodeName
 from muster.model.node import Node, NodeState
 from muster.model.records import evolve
@@ -210,3 +210,13 @@ def test_a_suspect_gpu_is_shown_and_makes_its_node_suspect() -> None:
     report = watched.watch.report(watched.node())
     assert (report.gpus[1].state, report.gpus[1].because) == (NodeState.SUSPECT, "90 °C")
     assert report.because == "GPU 1: 90 °C"
+
+
+def test_a_node_that_a_job_left_because_of_a_hang_is_used_last_for_a_while() -> None:
+    watched = Watched()
+    suspect = evolve(watched.node(), state=NodeState.SUSPECT)
+    watched.engine.observe(NodeChanged(at_ms=watched.now_ms, node=suspect, because="a rank stood still", by=ENGINE))
+    watched.pass_time(6)
+    assert watched.node().state is NodeState.SUSPECT
+    watched.pass_time(1)
+    assert watched.node().state is NodeState.READY

@@ -134,7 +134,7 @@ def wish(case: NodeCase, policy: HealthPolicy, now_ms: int) -> Wish:
         case NodeState.PROBATION:
             return _on_probation(case, worst, bad_gpus, policy, now_ms)
         case _:
-            return _in_service(case, worst, bad_gpus, now_ms)
+            return _in_service(case, worst, bad_gpus, policy, now_ms)
 
 
 def recovery_ms(case: NodeCase, policy: HealthPolicy, now_ms: int) -> int:
@@ -168,7 +168,9 @@ def is_many(bad: int, gpus: int) -> bool:
     return bad > 1 and 1000 * bad >= MANY_BAD_MILLI * gpus
 
 
-def _in_service(case: NodeCase, of_node: tuple[Finding, ...], bad_gpus: tuple[int, ...], now_ms: int) -> Wish:
+def _in_service(
+    case: NodeCase, of_node: tuple[Finding, ...], bad_gpus: tuple[int, ...], policy: HealthPolicy, now_ms: int
+) -> Wish:
     bad = tuple(each for each in of_node if each.severity is Severity.BAD)
     if bad:
         because = f"{_said(bad)}{_again(case, now_ms)}"
@@ -176,7 +178,9 @@ def _in_service(case: NodeCase, of_node: tuple[Finding, ...], bad_gpus: tuple[in
     mild = tuple(each for each in case.findings if each.severity is Severity.SUSPECT and each.gpu not in bad_gpus)
     out = tuple(each for each in case.findings if each.gpu in bad_gpus and each.severity is Severity.BAD)
     again = _again(case, now_ms) if any(gpu not in case.node.bad_gpus for gpu in bad_gpus) else ""
-    state = NodeState.SUSPECT if mild else NodeState.READY
+    # A job may have left the node because a rank hung there, which no probe finds.
+    is_fresh = case.node.state is NodeState.SUSPECT and now_ms - case.entered_ms < recovery_ms(case, policy, now_ms)
+    state = NodeState.SUSPECT if mild or is_fresh else NodeState.READY
     return Wish(case=case, state=state, bad_gpus=bad_gpus, because=f"{_said((*out, *mild))}{again}")
 
 

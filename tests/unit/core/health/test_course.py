@@ -19,7 +19,12 @@ def test_a_bad_node_drains_a_suspect_one_is_suspected_and_a_good_one_is_left_alo
     suspected = wish(a_case(a_finding(Severity.SUSPECT)), POLICY, NOW_MS)
     assert (suspected.state, suspected.because) == (NodeState.SUSPECT, "burns")
     assert not wish(a_case(), POLICY, NOW_MS).is_change
-    assert wish(a_case(state=NodeState.SUSPECT), POLICY, NOW_MS).state is NodeState.READY
+
+
+def test_a_node_that_others_suspect_stays_suspect_for_as_long_as_it_takes_to_count_as_well() -> None:
+    case = a_case(state=NodeState.SUSPECT, entered_ms=NOW_MS)
+    assert not wish(case, POLICY, NOW_MS + CLEAR_MS - 1).is_change
+    assert wish(case, POLICY, NOW_MS + CLEAR_MS).state is NodeState.READY
 
 
 def test_a_bad_gpu_takes_out_that_gpu_and_the_node_stays() -> None:
