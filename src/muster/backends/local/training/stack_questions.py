@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from muster.model.ids import JobId, NodeName
+from muster.model.limits import NODES_PER_CLUSTER
 from muster.worker.service import Message
 
-QUESTIONS_MOST = 100
-"""Questions that wait to be sent. More come only when the backend has stopped."""
+UNASKED_MOST = NODES_PER_CLUSTER
+"""Nodes that wait to be asked: all of the largest cluster. More come only when the backend has stopped."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -30,7 +31,7 @@ class StackQuestions:
         self._news = threading.Condition()
         self._number = 0
         self._open: dict[int, _Question] = {}
-        self._unasked: deque[tuple[NodeName, Message]] = deque(maxlen=QUESTIONS_MOST)
+        self._unasked: deque[tuple[NodeName, Message]] = deque(maxlen=UNASKED_MOST)
 
     def ask(self, job: JobId, nodes: Iterable[NodeName]) -> int:
         """Ask these nodes. Returns the number of the question."""
