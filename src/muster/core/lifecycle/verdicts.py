@@ -13,10 +13,9 @@ from muster.model.events import HangFound, HangOver, StragglerFound, StragglerGo
 from muster.model.ids import NodeName
 from muster.model.job import Cause, Job, JobState
 from muster.model.limits import REMEDIES_PER_HOUR
+from muster.model.policy import HOUR_MS
 from muster.model.records import evolve
 from muster.model.spec import Remedy
-
-HOUR_MS = 3_600_000
 
 
 def follow(job: Job, event: VerdictEvent) -> Step:

@@ -10,16 +10,15 @@ from muster.model.ids import JobId, NodeName
 from muster.model.reports import CheckpointDamaged, CheckpointUploaded, ShardsSaved
 from muster.model.telemetry import RankProgress, Telemetry
 from muster.train.board import CLOSED, LEAVE, LEFT, Board
-from muster.worker.launch.launch_spec import LaunchSpec, NodeContext
 from muster.worker.loop import Callback, Loop, Timer
 from muster.worker.messages import BadMessage, CheckpointReport
 from muster.worker.notices import BoardMade, Damaged, Measures, ShardWritten, StackTarget, Uploaded
-from muster.worker.processes.cgroups import CgroupRoot
 from muster.worker.processes.companions import Companions
 from muster.worker.training.metrics_file import MetricsFile, metrics_path
 from muster.worker.training.node_training import NodeTraining, TrainingEnd
 from muster.worker.training.report_rate import BURST, ReportRate
 from muster.worker.training.training_worker import NodeReports
+from tests.unit.worker.training.builders import a_launch_spec, a_node
 
 JOB = JobId("job-1")
 
@@ -56,38 +55,18 @@ class _Node:
     def begin(self, token: str = "a", *, attempt: int = 1, rank: int = 0, is_lead: bool = True) -> None:
         folder = self.folder / token
         (folder / "boards").mkdir(parents=True)
-        launch_spec = LaunchSpec(
-            command=[],
-            variables={},
-            secrets=(),
-            folder=folder,
-            notice=folder / "notice",
-            ask=folder / "ask",
-            told=folder / "told",
-            boards=folder / "boards",
-            cgroup=None,
-            grace_ms=1,
-            idle_timeout_ms=None,
-            is_lead=is_lead,
-        )
-        self.training.began(token, JOB, attempt, rank, launch_spec)
+        self.training.began(token, JOB, attempt, rank, a_launch_spec(folder, is_lead=is_lead))
 
 
 @pytest.fixture
 def node(tmp_path: Path) -> _Node:
-    context = NodeContext(
-        home=tmp_path,
-        workers=tmp_path / "workers",
-        node=NodeName("n1"),
-        cgroup_root=CgroupRoot(),
-        processes_max=10,
-        variables={},
-    )
     loop = _Later()
     reported: list[CheckpointReport] = []
     measured: list[Telemetry] = []
     reports = NodeReports(report=reported.append, measure=measured.append, clock=lambda: 1_000_000)
-    return _Node(NodeTraining(context, loop, reports, Companions()), loop, tmp_path / "workers", reported, measured)
+    return _Node(
+        NodeTraining(a_node(tmp_path), loop, reports, Companions()), loop, tmp_path / "workers", reported, measured
+    )
 
 
 def a_shard(rank: int, step: int = 5, **fields: int) -> ShardWritten:

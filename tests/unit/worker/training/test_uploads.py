@@ -9,19 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from muster.model.ids import JobId, NodeName
+from muster.model.ids import JobId
 from muster.model.reports import CheckpointUploaded
 from muster.processes import entry
-from muster.worker.launch.launch_spec import LaunchSpec, NodeContext
 from muster.worker.loop import Loop, Timer
 from muster.worker.messages import CheckpointReport
-from muster.worker.processes.cgroups import CgroupRoot
 from muster.worker.processes.companions import Companions
 from muster.worker.processes.marks import marks_on
 from muster.worker.training import uploads as uploads_module
 from muster.worker.training.training_worker import NodeReports, TrainingWorker
 from muster.worker.training.uploads import Uploads
 from muster.worker.training.worker_boards import WorkerBoards
+from tests.unit.worker.training.builders import a_launch_spec, a_node
 
 JOB = JobId("job-1")
 
@@ -84,20 +83,7 @@ class _Node:
             "MUSTER_CHECKPOINT_PATH": path,
             "MUSTER_WORKER_RUN": "true",
         }
-        launch_spec = LaunchSpec(
-            command=[],
-            variables=variables,
-            secrets=("very secret",),
-            folder=folder,
-            notice=folder / "notice",
-            ask=folder / "ask",
-            told=folder / "told",
-            boards=folder / "boards",
-            cgroup=None,
-            grace_ms=1,
-            idle_timeout_ms=None,
-            is_lead=True,
-        )
+        launch_spec = a_launch_spec(folder, variables, secrets=("very secret",))
         boards = WorkerBoards(folder)
         return TrainingWorker(job=JOB, attempt=attempt, rank=0, launch_spec=launch_spec, boards=boards)
 
@@ -111,19 +97,11 @@ def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[_Node]:
     monkeypatch.setattr(uploads_module, "PAUSE_MS", 1)
     (tmp_path / "workers").mkdir()
     (tmp_path / "stay").touch()
-    context = NodeContext(
-        home=tmp_path,
-        workers=tmp_path / "workers",
-        node=NodeName("n1"),
-        cgroup_root=CgroupRoot(),
-        processes_max=10,
-        variables={},
-    )
     loop = Loop(settle=lambda: None)
     reported: list[CheckpointReport] = []
     reports = NodeReports(report=reported.append, measure=lambda _: None, clock=lambda: 7)
     companions = Companions()
-    uploads = Uploads(context, loop, reports, companions, program=(sys.executable, "-c", STAND_IN))
+    uploads = Uploads(a_node(tmp_path), loop, reports, companions, program=(sys.executable, "-c", STAND_IN))
     found = _Node(uploads, companions, loop, reported, tmp_path)
     yield found
     uploads.end_all()
