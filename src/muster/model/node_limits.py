@@ -184,6 +184,10 @@ PROBE_SIGNALS = 1_024
 """Different things that one node may measure: dozens for each of a few dozen GPUs. More come only from a command that
 invents names."""
 
+MAX_DRAINED_MILLI = 200
+"""Share of a pool that may be out of service by verdicts at once unless the configuration says otherwise, in
+thousandths: where more looks bad, a probe is wrong more likely than the nodes."""
+
 NODE_TEST_MS = 30 * 60_000
 """How long the test of a node may take: a burn-in of all GPUs takes minutes. Then it is killed, and has failed."""
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from muster.core.health.limits import Severity
 from muster.model.events import HEALTH
 from muster.model.node import HealthRecord, Node, NodeState
+from muster.model.node_limits import MAX_DRAINED_MILLI, PROBE_EVERY_MS
 
 CLEAR_READINGS = 6
 """After this many readings well inside the limits a thing counts as well: a minute by default."""
@@ -32,9 +33,9 @@ MANY_BAD_MILLI = 500
 class HealthPolicy:
     """What an operator configures."""
 
-    every_ms: int = 10_000
+    every_ms: int = PROBE_EVERY_MS
     """How often nodes measure."""
-    max_drained_milli: int = 200
+    max_drained_milli: int = MAX_DRAINED_MILLI
     """Share of a pool that may be out of service by verdicts at once, in thousandths. At least one node may."""
     is_tested: bool = False
     """True when there is a test that a node must pass before it returns."""

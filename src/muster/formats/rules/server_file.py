@@ -22,7 +22,7 @@ from muster.formats.text.units import BadValue, duration_ms, duration_text, mill
 from muster.model.client_limits import ALLOWED_HOSTS, HOST_CHARS
 from muster.model.closed_rules import beyond_those_above, closed
 from muster.model.errors import InvalidInput
-from muster.model.node_limits import PROBE_EVERY_LEAST_MS, PROBE_EVERY_MOST_MS, PROBE_EVERY_MS
+from muster.model.node_limits import MAX_DRAINED_MILLI, PROBE_EVERY_LEAST_MS, PROBE_EVERY_MOST_MS, PROBE_EVERY_MS
 from muster.model.scenario import Rules
 
 _HOST_NAME = re.compile(r"[a-z0-9_.-]+|\*|[0-9a-f:]+")
@@ -81,7 +81,7 @@ class HealthWire(Wire):
 
     command: Text | None = None
     every: Annotated[int, PlainValidator(probe_every_ms)] = PROBE_EVERY_MS
-    max_drained: Annotated[int, PlainValidator(share_milli)] = 200
+    max_drained: Annotated[int, PlainValidator(share_milli)] = MAX_DRAINED_MILLI
     test: Text | None = None
 
 
@@ -104,7 +104,7 @@ class HealthSettings:
     command: str = ""
     """Run on every node beside the built-in probes; prints signals."""
     every_ms: int = PROBE_EVERY_MS
-    max_drained_milli: int = 200
+    max_drained_milli: int = MAX_DRAINED_MILLI
     """Share of a pool that may be out of service by verdicts at once, in thousandths."""
     test: str = ""
     """Run on a drained node before it returns."""
