@@ -2,7 +2,7 @@
 
 import pytest
 
-from muster.core.lifecycle.verdicts import HOUR_MS, avoided_nodes
+from muster.core.lifecycle.verdicts import avoided_nodes
 from muster.model.events import HangFound, HangOver, StragglerFound, StragglerGone, VerdictEvent
 from muster.model.ids import NodeName
 from muster.model.instructions import SignalStop
