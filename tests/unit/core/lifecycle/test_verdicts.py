@@ -8,6 +8,7 @@ from muster.model.ids import NodeName
 from muster.model.instructions import SignalStop
 from muster.model.job import Cause, JobState
 from muster.model.limits import FAILED_GANG_GRACE_MS, FAULTS_IN_A_ROW, REMEDIES_PER_HOUR
+from muster.model.policy import HOUR_MS
 from muster.model.records import evolve
 from muster.model.spec import JobSpec, Remedy
 from muster.model.telemetry import Hang, Straggler
