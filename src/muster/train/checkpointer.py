@@ -32,6 +32,7 @@ from muster.train.restoring import restore
 from muster.train.saving import RankContext, SaveHandle, Saver
 from muster.train.stacks import Stacks
 from muster.train.store.places import Places, places_of
+from muster.train.store.steps import step_number
 from muster.train.surroundings import Surroundings, place_in_world, surroundings
 
 METRICS_NS = 1_000_000_000
@@ -47,7 +48,7 @@ class Checkpointer:
     def __init__(self, path: str | None = None, *, every: str | int | None = None, keep: int | None = None) -> None:
         self._around: Surroundings = surroundings()
         self._every_steps, self._every_s = steps_of(every), seconds_of(every)
-        if keep is not None and keep < 1:
+        if keep is not None and step_number(keep) < 1:
             raise ValueError(f"keep={keep}: at least one checkpoint is kept")
         self._keep = keep if keep is not None else self._around.keep
         self._places: Places | None = places_of(self._around, None if path is None else os.fspath(path))
@@ -90,6 +91,7 @@ class Checkpointer:
 
     def step(self, step: int, state: dict[str, Any], **metrics: Any) -> bool:
         """A step is finished. False when the job was asked to leave: then it is saved, and training ends here."""
+        step = step_number(step)
         try:
             board, agreement = self._board, self._agreement
         except AttributeError:
@@ -108,6 +110,7 @@ class Checkpointer:
 
     def save(self, step: int, state: dict[str, Any]) -> SaveHandle:
         """Save now. All ranks call this at the same step. `wait()` of what it returns raises what went wrong."""
+        step = step_number(step)
         self._begin(step)
         if self._saver is None:
             handle = SaveHandle(step)

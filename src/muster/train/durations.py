@@ -20,7 +20,7 @@ def steps_of(every: object) -> int | None:
 
 def seconds_of(every: object) -> float | None:
     """The time between saves; None when it is given in steps or not at all."""
-    if every is None or isinstance(every, int):
+    if every is None or every == "auto" or (isinstance(every, int) and not isinstance(every, bool)):
         return None
     found = _WRITTEN.fullmatch(every.strip()) if isinstance(every, str) else None
     seconds = float(found["count"]) * _UNITS_S[found["unit"]] if found else 0.0

@@ -7,8 +7,8 @@ Outside Muster the newest complete one is taken too, and the one before it when 
 
 import contextlib
 import time
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 from muster.train import optional
 from muster.train.errors import CheckpointError, DamagedCheckpoint, UnwritableCheckpoint, in_words
@@ -21,11 +21,19 @@ from muster.train.state.torch_files import SharedTensors
 from muster.train.store.parts import Manifest
 from muster.train.store.places import Places
 
+T = TypeVar("T")
+
 ARRIVAL_S = 8
 """How long a rank waits for a checkpoint that the control plane knows and no place has yet: uploaders of other nodes
 may still be sending it. If its node was lost before that, nothing comes, and an older one is taken."""
 
 LOOK_S = 0.5
+
+STORAGE_S = 600
+"""How long a rank waits for storage that cannot be reached, when it has to resume: longer than most outages, and a
+training that begins anew would throw all of its work away."""
+
+STORAGE_LOOK_S = 5
 
 
 def restore(context: RankContext, state: dict[str, Any]) -> int:
@@ -75,6 +83,24 @@ def _restored_as_told(context: RankContext, state: dict[str, Any], step: int) ->
     return restored
 
 
+def _patiently(read: Callable[[], T]) -> T:
+    """Read from storage, and again while it cannot be reached. What is wrong with a checkpoint itself is raised."""
+    deadline_s = time.monotonic() + STORAGE_S
+    has_said = False
+    while True:
+        try:
+            return read()
+        except CheckpointError:
+            raise
+        except Exception as error:
+            if time.monotonic() > deadline_s:
+                raise UnwritableCheckpoint(f"storage cannot be read: {in_words(error)}") from error
+            if not has_said:
+                say(f"storage cannot be read, so this rank waits for it: {in_words(error)}")
+                has_said = True
+        time.sleep(STORAGE_LOOK_S)
+
+
 def _arrived(places: Places, step: int) -> Manifest:
     deadline_s = time.monotonic() + ARRIVAL_S
     while (manifest := places.manifest(step)) is None:
@@ -101,8 +127,13 @@ def _candidates(context: RankContext) -> list[int]:
     Muster nobody else knows, so nothing is begun anew there.
     """
     places = context.places
+
+    def complete() -> list[int]:
+        return [step for step in places.lasting.steps() if places.manifest(step) is not None]
+
     try:
-        found = [step for step in places.lasting.steps() if places.manifest(step) is not None]
+        # Whoever names a run to go on from does not want to begin anew.
+        found = _patiently(complete) if context.around.resume_run is not None else complete()
         if not found:
             places.check_owner(places.lasting)
     except CheckpointError:
@@ -124,11 +155,15 @@ def _agreed(context: RankContext, candidates: list[int]) -> list[int]:
 
 def _tried(context: RankContext, step: int, state: dict[str, Any], *, waits: bool = False) -> str:
     """Restore a step, perhaps after a wait for it; what was damaged, or nothing."""
-    try:
+
+    def attempted() -> None:
         manifest = _arrived(context.places, step) if waits else context.places.manifest(step)
         if manifest is None:
             raise DamagedCheckpoint("its lists of files are gone")
         load(context, manifest, state)
+
+    try:
+        _patiently(attempted)
     except DamagedCheckpoint as error:
         return in_words(error)
     return ""

@@ -5,6 +5,7 @@ ranks, then the values of this rank, then the list of its files, which commits t
 checkpoints before it as they are, and training goes on.
 """
 
+import contextlib
 import os
 import threading
 import time
@@ -128,6 +129,7 @@ class Saver:
             error = cause if isinstance(cause, CheckpointError) else UnwritableCheckpoint(f"{place}: {in_words(cause)}")
         self._context.board.flag(SAVING, False)
         if error is not None:
+            self._clear(handle.step)
             self._complain(handle.step, error)
         handle.end(error)
 
@@ -208,6 +210,15 @@ class Saver:
         if places.hot is None and manifest is not None:
             keep_newest(places.own, context.keep, context.around.run)
         return manifest is not None
+
+    def _clear(self, step: int) -> None:
+        """Remove what this rank has written in a save that failed: a full disk needs the room."""
+        folder, rank = self._context.places.own.path(step), self._context.rank
+        with contextlib.suppress(OSError):
+            for name in os.listdir(folder):
+                if name == values_name(rank) or name.startswith(f"__{rank}_"):
+                    os.unlink(os.path.join(folder, name))
+            os.rmdir(folder)
 
     def _complain(self, step: int, error: CheckpointError) -> None:
         text = in_words(error)

@@ -129,8 +129,10 @@ class Uploader:
     def _complete(self, step: int, progress: StepProgress, parts: list[RankPart]) -> None:
         complete(self._places.own, step)
         durable = self._places.durable
-        if durable is None or not parts:
-            progress.is_complete = not parts or self._places.manifest(step) is not None
+        if not parts:
+            return  # a save that has just begun, or that broke off
+        if durable is None:
+            progress.is_complete = self._places.manifest(step) is not None
             return
         manifest = complete(durable, step)
         newest = max(part.attempt for part in parts)

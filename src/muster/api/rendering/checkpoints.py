@@ -7,6 +7,7 @@ from muster.core.lifecycle.timing import interruption_every_ms, save_every_ms
 from muster.formats.text.units import duration_text
 from muster.model import checkpoint as model
 from muster.model.job import Job
+from muster.model.limits import CHECKPOINT_ASKED_MIN_MS
 from muster.train.store.steps import step_name
 
 HOT, DURABLE = "hot", "durable"
@@ -23,7 +24,8 @@ def saves_body(job: Job) -> Saves | None:
 def _because(job: Job) -> str:
     spec = job.spec.checkpoint
     if spec is not None and spec.every_ms is not None:
-        return "the job file says so"
+        is_less = spec.every_ms < CHECKPOINT_ASKED_MIN_MS
+        return "the job file asks for less, and this is the least" if is_less else "the job file says so"
     if job.checkpoint_cost_ms is None:
         return "no save was measured yet"
     if not job.workers:
@@ -72,4 +74,5 @@ def stored_body(stored: FoundCheckpoint, job: Job) -> Checkpoint:
 def folder_of(job: Job, step: int) -> str:
     """Where a checkpoint is, or will be, in durable storage."""
     path = "" if job.spec.checkpoint is None else job.spec.checkpoint.path.rstrip("/")
+    path = path if job.array_index is None else f"{path}/{job.array_index}"
     return f"{path}/{step_name(step)}"

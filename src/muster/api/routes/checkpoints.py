@@ -84,6 +84,8 @@ async def remove_checkpoint(caller: MayChange, job: JobPath, step: StepPath) -> 
             raise Conflict(f"{job} is being started from step {step}; try again once it runs")
         return bool(engine.observe(CheckpointRemoved(at_ms=now_ms, job=record.id, step=step, by=caller.name)))
 
+    if not any(each.step == step for each in record.checkpoints) and not await _stored(caller, record, step=step):
+        raise NotFound(f"{job} has no checkpoint of step {step}; `muster checkpoints ls {job}` lists what it has")
     await change(caller, "checkpoints.remove", record.id, forgotten, checkpoint=str(step))
     backend = caller.deps.backend
     await asyncio.to_thread(partial(backend.remove_checkpoint, record.spec, run_id(record), step))

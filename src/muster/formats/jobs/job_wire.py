@@ -171,10 +171,29 @@ class TopologyWire(Part, record=TopologySpec):
     relax_after: Duration
 
 
+STORAGES = ("file", "s3", "gs", "gcs", "az", "abfs", "abfss", "hdfs", "webhdfs", "oci", "oss", "smb", "sftp", "memory")
+"""The addresses that checkpoints may be kept at. Most need a package for that storage."""
+
+
+def checkpoint_path(value: object) -> str:
+    """A folder, or an address of storage that is known."""
+    path = text(value)
+    scheme, is_address, place = path.partition("://")
+    if is_address and scheme not in STORAGES:
+        raise BadValue(f"{shown(scheme)} is no storage that is known", f"a folder, or one of {', '.join(STORAGES)}://…")
+    if is_address and not place.strip("/"):
+        raise BadValue(f"{shown(path)} names no place", "such as s3://bucket/run")
+    return path
+
+
+CheckpointPath = Annotated[str, Kind(read=checkpoint_path, schema={"type": "string"})]
+
+
 class CheckpointWire(Part, record=CheckpointSpec, required=("path",)):
     """How the job saves itself."""
 
-    path: Annotated[Text, Spelling(minLength=1, maxLength=500, pattern=NO_NUL), ALWAYS] = ""
+    path: Annotated[CheckpointPath, Spelling(minLength=1, maxLength=500, pattern=NO_NUL), ALWAYS] = ""
+    """A folder, relative to `workdir` unless it is absolute, or an address such as `s3://bucket/run`."""
     every: Interval
     keep: Annotated[int, Field(ge=1, le=CHECKPOINTS_KEPT_MAX)]
     grace: Duration

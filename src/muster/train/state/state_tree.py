@@ -239,7 +239,13 @@ class _Putting:
             self._saved.load_shared({path: current})
             return current
         value = self.value(node, path)
-        if type(value) is not type(current) or value.shape != current.shape or value.dtype != current.dtype:
+        if is_tensor(value) != is_tensor(current) or not hasattr(value, "shape"):
+            return value
+        if value.shape != current.shape or value.dtype != current.dtype:
+            if is_tensor(current) and current.requires_grad:  # an optimizer would go on with this one
+                raise StateMismatch(
+                    f"state{_in_brackets(path)} is {_form(current)}, and the checkpoint has {_form(value)} there"
+                )
             return value
         if is_tensor(current):
             with optional.module("torch").no_grad():
@@ -273,6 +279,10 @@ class _Putting:
                 return Shard(self._saved.shard(node["at"], path, node["axis"]), node["axis"])
             case kind:
                 raise DamagedCheckpoint(f"state{_in_brackets(path)} has the unknown form {kind!r}")
+
+
+def _form(value: Any) -> str:
+    return f"{value.dtype} of shape {tuple(value.shape)}"
 
 
 def _models(value: Any) -> Iterator[Any]:

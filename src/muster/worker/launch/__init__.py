@@ -1,6 +1,7 @@
 """What a worker needs before it can be started.
 
 launch_spec     command, environment, folders and limits of one worker
+checkpoint_path where its checkpoints are kept for good
 environment     the variables in its environment
 frameworks      how the processes of a gang find each other: each launcher's variables and command
 shell_lines     which program the line of a job runs

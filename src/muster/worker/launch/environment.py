@@ -11,6 +11,7 @@ from muster.model.ids import NodeName
 from muster.model.instructions import StartWorkers
 from muster.model.job import Worker
 from muster.train.store.steps import step_name
+from muster.worker.launch.checkpoint_path import checkpoint_path
 from muster.worker.launch.frameworks import MeetingPlace, Variables, default_variables, meeting_variables
 
 TOKEN_VARIABLE = "MUSTER_WORKER_TOKEN"
@@ -97,7 +98,7 @@ def _checkpoints(start: StartWorkers, place: WorkerPlace) -> Variables:
     if len(nodes) > 1 and place.node in nodes:
         variables["MUSTER_NEIGHBOUR"] = nodes[(nodes.index(place.node) + 1) % len(nodes)]
     if start.spec.checkpoint is not None:
-        variables["MUSTER_CHECKPOINT_PATH"] = start.spec.checkpoint.path
+        variables["MUSTER_CHECKPOINT_PATH"] = checkpoint_path(start.spec, start.job)
         variables["MUSTER_CHECKPOINT_KEEP"] = str(start.spec.checkpoint.keep)
     if start.resume_step is not None:
         variables["MUSTER_CHECKPOINT_STEP"] = str(start.resume_step)
@@ -108,7 +109,7 @@ def _checkpoints(start: StartWorkers, place: WorkerPlace) -> Variables:
 def _latest(start: StartWorkers, place: WorkerPlace, step: int) -> str:
     """Where the checkpoint to resume from is: in durable storage if it is whole there, otherwise in the hot tier."""
     if start.is_resume_durable and start.spec.checkpoint is not None:
-        root = start.spec.checkpoint.path.rstrip("/")
+        root = checkpoint_path(start.spec, start.job).rstrip("/")
     else:
         root = os.path.join(place.hot_path, place.node, start.run or start.job)
     return f"{root}/{step_name(step)}"

@@ -17,6 +17,7 @@ from muster.model.limits import STOP_GRACE_MS
 from muster.model.node_limits import SCRIPT_VARIABLE_BYTES
 from muster.model.resources import Request
 from muster.model.spec import Launch
+from muster.worker.launch.checkpoint_path import working_folder
 from muster.worker.launch.command_lines import (
     RUN,
     SETUP,
@@ -249,8 +250,7 @@ def _lead(start: StartWorkers) -> int:
 
 
 def _workdir(start: StartWorkers) -> str:
-    home = os.path.expanduser("~")
-    folder = os.path.join(home, os.path.expanduser(start.spec.workdir))
+    folder = working_folder(start.spec)
     if not os.path.isdir(folder):
         raise Mistaken(f"the working directory {folder} does not exist: make it, or change `workdir`")
     return folder

@@ -15,6 +15,7 @@ from muster.model.errors import Unavailable
 from muster.model.node_limits import CHECKPOINT_ERRAND_CHARS, CHECKPOINT_ERRAND_S
 from muster.model.printable import one_line
 from muster.model.spec import JobSpec
+from muster.worker.launch.checkpoint_path import checkpoint_path
 from muster.worker.launch.environment import inherited
 from muster.worker.launch.runtime_folder import hot_folder
 from muster.worker.launch.secret_files import SecretMissing, secrets_of
@@ -38,7 +39,7 @@ def remove_checkpoint(home: Path, spec: JobSpec, run: str, step: int) -> None:
 
 def _run(home: Path, spec: JobSpec, run: str, words: list[str]) -> list[dict[str, Any]]:
     """Run the process, and return what it says. Raises `Unavailable` with its last words when it fails."""
-    path = [] if spec.checkpoint is None else ["--path", spec.checkpoint.path]
+    path = [] if spec.checkpoint is None else ["--path", checkpoint_path(spec, run.rpartition("-")[0])]
     command = [sys.executable, "-m", MODULE, *words, "--run", run, "--hot", str(hot_folder(home, os.environ)), *path]
     try:
         secrets = secrets_of(home, spec.team, spec.secrets)
