@@ -87,6 +87,13 @@ def test_the_supervisor_hears_of_the_board_the_shard_and_the_metrics(job: AJob) 
     assert (job.hot_folder() / "step-000000000003" / "rank-00001-of-00002.json").exists()
 
 
+def test_a_second_training_of_a_process_tells_its_stacks_too(job: AJob) -> None:
+    for _ in range(2):
+        with environment(job.environment()), Checkpointer() as checkpoints:
+            checkpoints.restore(a_state())
+            assert f"stacks 0 {os.getpid()} SIGUSR2" in job.notices()
+
+
 def test_a_committed_announcement_is_saved_once_and_repeated(job: AJob) -> None:
     with environment(job.environment()), Checkpointer() as checkpoints:
         checkpoints.restore(a_state())

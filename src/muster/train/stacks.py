@@ -17,8 +17,8 @@ class Stacks:
 
     def __init__(self, folder: str, rank: int, pipe: NoticePipe) -> None:
         self._file: IO[Any] | None = None
-        # A program that uses the signal itself keeps it.
-        if signal.getsignal(ASKED_BY) is not signal.SIG_DFL:
+        # A program that uses the signal itself keeps it. An earlier training of this process has left it ignored.
+        if signal.getsignal(ASKED_BY) not in (signal.SIG_DFL, signal.SIG_IGN):
             return
         with contextlib.suppress(OSError, RuntimeError, ValueError):
             self._file = open(os.path.join(folder, stack_name(rank)), "w", encoding="utf-8")  # noqa: SIM115 (closed by close)
