@@ -74,11 +74,22 @@ def _contents() -> str:
     """What the sidebar lists: every page is somewhere in it, or Sphinx complains."""
     return "\n".join(
         (
-            _tree("Guides", ["docs/COMMAND_LINE", "docs/SIMULATOR", "docs/TRACES", "examples/index"]),
+            _tree(
+                "Guides",
+                ["docs/guides/survive", "docs/COMMAND_LINE", "docs/SIMULATOR", "docs/TRACES", "examples/index"],
+            ),
             _tree("Reference", ["reference/commands/index", "docs/API", "reference/api/index", "docs/GLOSSARY"]),
             _tree(
                 "How it works",
-                ["docs/ARCHITECTURE", "docs/CONTROL_PLANE", "docs/RELIABILITY", "docs/PROOFS", "docs/adr/index"],
+                [
+                    "docs/ARCHITECTURE",
+                    "docs/CONTROL_PLANE",
+                    "docs/TRAINING",
+                    "docs/HEALTH",
+                    "docs/RELIABILITY",
+                    "docs/PROOFS",
+                    "docs/adr/index",
+                ],
             ),
             _tree("Taking part", ["CONTRIBUTING", "docs/CHECKLISTS", "CHANGELOG"]),
         )

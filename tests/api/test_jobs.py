@@ -13,6 +13,7 @@ from tests.api.world import FOREVER, World, eventually, job_file, played, submit
 from tests.builders import a_cluster, a_node
 
 ALL_FIELDS = [
+    "saves",
     "progress",
     "last_output",
     "stragglers",

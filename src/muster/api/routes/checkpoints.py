@@ -65,7 +65,7 @@ async def verify_checkpoints(caller: MayChange, job: JobPath, body: WhichStep | 
 
 
 @router.delete(
-    "/v1/jobs/{job}/checkpoints/{step}",
+    "/v1/jobs/{job}/checkpoints/{step:int}",
     operation_id="remove_checkpoint",
     summary="Remove a checkpoint",
     status_code=204,

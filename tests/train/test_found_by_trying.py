@@ -1,0 +1,108 @@
+"""What people who tried to break it have found."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from muster.train import Checkpointer, restoring
+from muster.train.errors import StateMismatch, UnwritableCheckpoint
+from muster.train.notice_pipe import NoticePipe
+from muster.train.store.places import places_of
+from muster.train.surroundings import surroundings
+from muster.train.uploader import Uploader
+from tests.train.jobs import AJob, environment, job
+
+__all__ = ["job"]
+
+
+def an_uploader(job: AJob) -> Uploader:
+    around = surroundings(job.environment())
+    places = places_of(around, None)
+    assert places is not None
+    return Uploader(around, places, NoticePipe(str(job.notice)))
+
+
+def test_a_save_that_an_uploader_sees_before_its_first_part_is_uploaded_later(job: AJob) -> None:
+    uploader = an_uploader(job)
+    (job.hot_folder() / "step-000000000001").mkdir(parents=True)
+    assert uploader.look(0)
+    with environment(job.environment()), Checkpointer() as checkpoints:
+        checkpoints.save(1, {"w": np.ones(3)}).wait()
+    uploader.look(1)
+    assert uploader.is_complete
+    assert (job.durable / "step-000000000001" / "manifest.json").exists()
+
+
+def test_parameters_are_restored_in_place(tmp_path: Path) -> None:
+    with Checkpointer(str(tmp_path)) as checkpoints:
+        checkpoints.save(1, {"p": torch.nn.Parameter(torch.ones(3))}).wait()
+    parameter = torch.nn.Parameter(torch.zeros(3))
+    state = {"p": parameter}
+    with Checkpointer(str(tmp_path)) as checkpoints:
+        assert checkpoints.restore(state) == 1
+    assert state["p"] is parameter
+    assert parameter.tolist() == [1, 1, 1]
+    with Checkpointer(str(tmp_path)) as checkpoints, pytest.raises(StateMismatch, match="shape"):
+        checkpoints.restore({"p": torch.nn.Parameter(torch.zeros(4))})
+
+
+def test_steps_may_be_whole_numbers_of_any_kind(tmp_path: Path) -> None:
+    with Checkpointer(str(tmp_path), every=2) as checkpoints:
+        for step in np.arange(1, 5):
+            assert checkpoints.step(step, {"w": np.ones(3)})  # type: ignore[arg-type]
+        checkpoints.save(torch.tensor(9), {"w": np.ones(3)}).wait()  # type: ignore[arg-type]
+    assert checkpoints.last == 9
+    with Checkpointer(str(tmp_path / "other")) as checkpoints:
+        for wrong, kind in ((1.5, TypeError), ("3", TypeError), (-1, ValueError), (2**63, ValueError)):
+            with pytest.raises(kind, match="step"):
+                checkpoints.step(wrong, {})  # type: ignore[arg-type]
+
+
+def test_a_save_that_failed_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from muster.train import saving  # noqa: PLC0415
+
+    with Checkpointer(str(tmp_path)) as checkpoints:
+        checkpoints.save(1, {"w": np.ones(3)}).wait()
+        monkeypatch.setattr(saving, "encode_part", _disk_is_full)
+        with pytest.raises(UnwritableCheckpoint, match="No space"):
+            checkpoints.save(2, {"w": np.ones(3)}).wait()
+    assert [path.name for path in tmp_path.iterdir()] == ["step-000000000001"]
+
+
+def _disk_is_full(*_: Any) -> bytes:
+    raise OSError(28, "No space left on device")
+
+
+def test_storage_that_cannot_be_reached_is_waited_for(
+    job: AJob, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(restoring, "STORAGE_LOOK_S", 0)
+    troubles = [ConnectionError("no answer"), ConnectionError("no answer")]
+
+    def read() -> str:
+        if troubles:
+            raise troubles.pop()
+        return "here"
+
+    assert restoring._patiently(read) == "here"
+    assert capsys.readouterr().err.count("waits for it") == 1
+    monkeypatch.setattr(restoring, "STORAGE_S", -1)
+    troubles.append(ConnectionError("no answer"))
+    with pytest.raises(UnwritableCheckpoint, match="no answer"):
+        restoring._patiently(read)
+
+
+@pytest.mark.parametrize("every", ["auto", None])
+def test_as_often_as_muster_thinks_best_may_be_said(every: str | None, tmp_path: Path) -> None:
+    with Checkpointer(str(tmp_path), every=every) as checkpoints:
+        assert checkpoints.step(1, {"w": random.random()})
+
+
+@pytest.mark.parametrize("arguments", [{"every": True}, {"keep": "3"}, {"keep": 2.5}, {"keep": 0}])
+def test_arguments_that_make_no_sense_are_refused(arguments: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        Checkpointer(str(tmp_path), **arguments)
