@@ -8,7 +8,7 @@ from muster.worker.launch.checkpoint_path import checkpoint_path
 from tests.builders import a_job
 
 
-def path_of(path: str, *, job: str = "job-7", workdir: str = "/work") -> str:
+def path_of(path: str, *, job: str = "job-7", workdir: str = "/data") -> str:
     spec = evolve(a_job(), checkpoint=CheckpointSpec(path=path), workdir=workdir)
     return checkpoint_path(spec, job)
 
@@ -16,7 +16,7 @@ def path_of(path: str, *, job: str = "job-7", workdir: str = "/work") -> str:
 def test_a_path_means_one_place_for_all_processes() -> None:
     assert path_of("/ck") == "/ck"
     assert path_of("s3://bucket/run") == "s3://bucket/run"
-    assert path_of("runs/one") == "/work/runs/one"
+    assert path_of("runs/one") == "/data/runs/one"
     assert path_of("runs", workdir="") == os.path.expanduser("~/runs")
 
 
