@@ -4,11 +4,16 @@ What is asked goes through a group of processes of its own on the CPU, so it nev
 training. Without torch.distributed a rank is alone: then completeness is decided by what is on disk.
 """
 
+import atexit
 import ctypes
+import time
 from datetime import timedelta
 from typing import Any
 
 from muster.train import optional
+
+END_S = 0.2
+"""How long a process waits at its end for threads of process groups: they need microseconds of it."""
 
 ANSWER_MINUTES = 30
 """How long a rank waits for the others in the background: the slowest disk of a gang."""
@@ -32,6 +37,7 @@ class Peers:
             self._group = distributed.new_group(backend="gloo", timeout=timedelta(minutes=ANSWER_MINUTES))
             for group in (distributed.group.WORLD, self._group):
                 _keep_for_ever(group)
+            atexit.register(_let_threads_finish)
 
     def gather(self, value: Any) -> list[Any]:
         """What every rank says."""
@@ -50,6 +56,16 @@ def _keep_for_ever(group: Any) -> None:
     the model is freed after `destroy_process_group`).
     """
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(group))
+
+
+def _let_threads_finish() -> None:
+    """Give up the interpreter's lock for a moment before the interpreter ends.
+
+    A thread of a process group may still wait for the lock to free the tensors of the last collective. Once the
+    interpreter has ended it cannot have it, and the process would abort: "terminate called without an active
+    exception", seen with PyTorch 2.13 and gloo. A training that has finished would count as failed.
+    """
+    time.sleep(END_S)
 
 
 def _initialised() -> Any:
