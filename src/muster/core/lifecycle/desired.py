@@ -68,7 +68,7 @@ def run_id(job: Job) -> str:
 
     It is also the name of a folder.
     """
-    name = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in job.id)
+    name = "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in str(job.id))
     return f"{name}-{job.submitted_ms:x}"
 
 
