@@ -102,7 +102,10 @@ class Agreements:
             self._send(job, known[1].answered(node, number, map(_shown, ranks), _now_ms()))
 
     def ended(self, report: WorkersExited | StartFailed) -> None:
-        """These workers are gone."""
+        """These workers are gone. What was wished of their gang is, too: most programs never have boards."""
+        wish = self._wishes.get(report.job)
+        if wish is not None and wish.attempt <= report.attempt:
+            del self._wishes[report.job]
         attempt, agreement = self._gangs.get(report.job, (0, None))
         if agreement is None or attempt != report.attempt:
             return
@@ -110,7 +113,6 @@ class Agreements:
         self._send(report.job, agreement.lost(report.ranks, have_finished=has_finished))
         if not agreement.workers:
             del self._gangs[report.job]
-            self._wishes.pop(report.job, None)
 
     def _of(self, job: JobId, attempt: int) -> GangAgreement | None:
         """The agreement of an attempt. A newer attempt replaces an older one, and an older one is not followed."""
