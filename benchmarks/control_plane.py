@@ -1,9 +1,9 @@
 """How fast the control plane is: JSON lines for each case. Run with `make bench`, or name cases to run only those.
 
-In `load`, `latency`, `throughput`, `ended` and `million` a real server process is measured over HTTP on loopback, with
-real worker processes where jobs run. `restart` and `flat` run a control plane in this process, without worker
-processes. SQLite is on the disk under the temporary folder. Wall time is measured, and the load generator shares the
-machine with the server.
+In `load`, `rate`, `latency`, `throughput`, `ended` and `million` a real server process is measured over HTTP on
+loopback, with real worker processes where jobs run. `restart` and `flat` run a control plane in this process, without
+worker processes. SQLite is on the disk under the temporary folder. Wall time is measured, and the load generator shares
+the machine with the server.
 """
 
 import asyncio
@@ -12,8 +12,8 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterable
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from functools import partial
 from pathlib import Path
 
@@ -26,7 +26,8 @@ from muster.backends.local.inventory import divided
 from muster.engine.engine import Engine, Submitted
 from muster.engine.folding.state import State
 from muster.live.clock import SystemClock
-from muster.live.control_plane import Configuration, ControlPlane
+from muster.live.configuration import Configuration
+from muster.live.control_plane import ControlPlane
 from muster.model.events import CheckpointSaved, ObservedEvent, WorkersExited, WorkersStarted
 from muster.model.ids import JobId
 from muster.model.instructions import Command
@@ -39,6 +40,13 @@ from tests.crash.server import Server
 
 RATE = 300
 """Submissions a second."""
+RATES = (200, 300, 400, 500, 600, 800, 1_000, 1_200, 1_500, 2_000)
+"""Rates that are tried one after another, until one is too high. The aim is 1,000."""
+USERS = 8
+RATE_S = 15
+"""How long each of them is kept up: long enough that a queue which grows is seen."""
+PATIENCE_MS = 250
+"""At a rate that is not too high, the p99 from when a submission was due until it is durable and answered."""
 SUBMITTING_S = 60
 CONNECTIONS = 32
 WATCHERS = 100
@@ -71,10 +79,10 @@ def body(run: str = "true", gpus: float = 1) -> dict[str, object]:
     return {"job": job_file(run, gpus)}
 
 
-def load(server: Server, connections: int) -> AbstractAsyncContextManager[Load]:
-    """Connections to a server."""
+def load(server: Server, connections: int, token: str = "") -> AbstractAsyncContextManager[Load]:
+    """Connections to a server, of the user whose machine this is, or of the one with this token."""
     url = json.loads((server.home / "server.json").read_text())["url"]
-    return Load.open(url, (server.home / "token").read_text().strip(), connections=connections)
+    return Load.open(url, token or (server.home / "token").read_text().strip(), connections=connections)
 
 
 async def paced(rate: int, seconds: int, act: Callable[[int], Awaitable[None]]) -> list[float]:
@@ -94,16 +102,57 @@ async def paced(rate: int, seconds: int, act: Callable[[int], Awaitable[None]]) 
     return took
 
 
+async def submitted(server: Server, rate: int, seconds: int, tokens: Sequence[str] = ("",)) -> list[float]:
+    """Submissions at a steady rate, each durable before the answer, behind a job that fills the cluster.
+
+    They come from the users with these tokens in turns, because one user may not ask as often as one likes. There are
+    enough connections that none is waited for while answers come within `PATIENCE_MS`.
+    """
+    connections = max(CONNECTIONS, rate * PATIENCE_MS // 1000)
+    async with AsyncExitStack() as opened:
+        users = [await opened.enter_async_context(load(server, connections // len(tokens), each)) for each in tokens]
+        (await users[0].send(users[0].request("POST", "/v1/jobs", body("sleep 100000", gpus=8)))).document()
+        requests = [each.request("POST", "/v1/jobs", body(gpus=8)) for each in users]
+
+        async def submit(number: int) -> None:
+            place = number % len(users)
+            (await users[place].send(requests[place])).document()
+
+        return await paced(rate, seconds, submit)
+
+
+def highest_rate(folder: Path) -> None:
+    """The highest rate of submissions that keeps the p99 within `PATIENCE_MS`, each on a fresh server."""
+    held, p99_ms, server_ms, client_ms = 0, 0.0, 0.0, 0.0
+    for rate in RATES:
+        home = folder / str(rate)
+        home.mkdir()
+        with Server(home, nodes="1x8") as server:
+            client = server.start()
+            member = [{"role": "member", "team": "*"}]
+            tokens = [client.create_token(name=f"user-{n}", bindings=member).secret or "" for n in range(USERS)]
+            server_s, client_s = server.cpu_s(), time.process_time()
+            took_ms = 1000 * quantile(asyncio.run(submitted(server, rate, RATE_S, tokens)), 99)
+            server_s, client_s = server.cpu_s() - server_s, time.process_time() - client_s
+        if took_ms > PATIENCE_MS:
+            break
+        held, p99_ms = rate, took_ms
+        server_ms, client_ms = (1000 * each / (rate * RATE_S) for each in (server_s, client_s))
+    report(
+        "submissions, highest rate",
+        patience_ms=PATIENCE_MS,
+        rate=held,
+        p99_ms=p99_ms,
+        next=rate,
+        next_p99_ms=took_ms,
+        server_cpu_ms_each=round(server_ms, 2),
+        client_cpu_ms_each=round(client_ms, 2),
+    )
+
+
 async def submissions(server: Server, seconds: int) -> None:
-    """Submissions at a steady rate, each durable before the answer, behind a job that fills the cluster."""
-    async with load(server, CONNECTIONS) as http:
-        (await http.send(http.request("POST", "/v1/jobs", body("sleep 100000", gpus=8)))).document()
-        request = http.request("POST", "/v1/jobs", body(gpus=8))
-
-        async def submit(_: int) -> None:
-            (await http.send(request)).document()
-
-        took = await paced(RATE, seconds, submit)
+    """Submissions at the usual rate."""
+    took = await submitted(server, RATE, seconds)
     report(
         "submissions, durable, steady rate",
         rate=RATE,
@@ -457,6 +506,7 @@ def is_healthy(url: str) -> bool:
 
 CASES: dict[str, Callable[[Path], None]] = {
     "load": under_load,
+    "rate": highest_rate,
     "latency": idle_latency,
     "throughput": throughput,
     "restart": restart,

@@ -1,59 +1,171 @@
-"""How good start estimates are: one JSON line per policy. Run as `python -m benchmarks.estimates [TRACE [POLICY…]]`.
+"""How good start estimates are, one JSON line per case. Run as `python -m benchmarks.estimates [CASE…|judged|tuned]`.
 
 A trace is replayed. For every n-th job that a plan leaves waiting, its start is estimated. An estimate uses only what
-is known at that moment, and is compared with the job's first start in the replay. Each estimate is corrected by earlier
-estimates whose jobs had started by then; `raw` is the estimate without this correction.
+is known at that moment, and is compared with the job's first start in the replay. Then the estimates are corrected one
+after another, as a server would: by earlier estimates whose jobs had started by then, or still waited beyond it. `raw`
+is the estimate without this correction. With MUSTER_RECORDS=FOLDER uncorrected estimates are kept there and used again,
+because they take nearly all of the time and do not depend on the correction.
 
-A job that starts before the clock moves did not have to wait, although it took more than one plan. Such jobs are
-counted separately. They neither count in the figures nor correct later estimates, because an estimate of "now" that
-comes true says nothing.
+The figures are about jobs that waited for at least a minute: an estimate of "now" that comes true says nothing. Cases
+are judged or tuned: what is usual before a cluster has a history (`calibration.USUAL_MILLI`) and the other constants of
+estimates were chosen on the tuned ones. Of judged cases only the number of jobs that wait was looked at before. Cases
+are other cuts of the shared traces or made up from other seeds, on clusters so small that jobs wait and estimates are
+cheap. Those that are neither (`formerly`) were judged for earlier versions, so they are no longer unseen.
 """
 
 import json
 import os
 import sys
-import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from benchmarks.policy_cases import RECIPES, Case, Cut, Recipe, cases_of, made_up, traces_folder
 from muster.core.planning import plan
 from muster.core.snapshot import Snapshot
-from muster.estimates.calibration import DEPTHS, Calibration, depth_step
+from muster.estimates.calibration import Calibration, OpenEstimate
 from muster.estimates.sampling import Arrival
 from muster.estimates.starts import RECENT_ARRIVALS, StartEstimate, estimate_starts
 from muster.estimates.training import Habits
-from muster.formats.rules.cluster_file import cluster_from_text
 from muster.formats.traces.trace_file import read_trace
-from muster.model.ids import JobId
+from muster.model.ids import JobId, TeamPath
 from muster.model.plan import Plan
-from muster.model.policy import DAY_MS
-from muster.model.trace import Trace
-from muster.policies import NamedPolicy, find_policy
+from muster.model.policy import DAY_MS, MINUTE_MS
+from muster.model.records import evolve
+from muster.model.trace import RUN_MS_MIN, TraceJob
+from muster.policies import find_policy
 from muster.sim.replay import Circumstances, replay
 
-TRACE = "philly_4w_600gpu.csv.gz"
-CLUSTER = "75x8"
 HABITS = Habits(restart_cost_ms=30_000)
-FUTURES = 6
-HORIZON_MS = 2 * DAY_MS
-PROBE_EVERY = {"easy": 150, "fair": 150, "muster": 3}
-"""Every n-th waiting job gets an estimate. Most jobs wait under the first two policies, few under the last."""
-POLICIES = ("fair", "muster")
+FUTURES = 10
+HORIZON_MS = 7 * DAY_MS
+WAITED_MS = MINUTE_MS
+
+Jobs = Callable[[Path], Sequence[TraceJob]]
+
+
+class Role(StrEnum):
+    """What a trial is for."""
+
+    TUNED = "tuned"
+    JUDGED = "judged"
+    FORMERLY = "formerly"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """Some jobs, the load that their cluster has, a policy, and every how manieth waiting job gets an estimate."""
+
+    jobs: Jobs
+    load: float
+    policy: str
+    every: int
+    role: Role
+
+
+def _from_file(
+    folder: Path, *, name: str, first: int = 0, jobs: int | None = None, stretch: int = 1
+) -> Sequence[TraceJob]:
+    """A part of a trace, of the jobs that run on GPUs for a time; `stretch` times as far apart."""
+    counted = [job for job in read_trace(folder / f"{name}.csv.gz").jobs if job.gpu_milli and job.run_ms > RUN_MS_MIN]
+    return _stretched(counted[first : None if jobs is None else first + jobs], stretch)
+
+
+def _of_team(folder: Path, *, place: int, first_day: int, jobs: int) -> Sequence[TraceJob]:
+    """Jobs of one virtual cluster of Philly from a day on; the virtual cluster with most jobs has place 0."""
+    by_team: dict[TeamPath, list[TraceJob]] = {}
+    for job in _from_file(folder, name="philly_4w_600gpu"):
+        by_team.setdefault(job.team, []).append(job)
+    busiest = sorted(by_team.values(), key=len, reverse=True)
+    return [job for job in busiest[place] if job.submit_ms >= first_day * DAY_MS][:jobs]
+
+
+def _from_recipe(_: Path, *, seed: int, jobs: int | None = None) -> Sequence[TraceJob]:
+    return made_up(next(recipe for recipe in RECIPES if recipe.seed == seed))[:jobs]
+
+
+def _new(_: Path, *, seed: int, durations: str, gangs: Sequence[int], jobs: int, stretch: int) -> Sequence[TraceJob]:
+    """Jobs from a seed that no other benchmark uses."""
+    recipe = Recipe(seed=seed, durations=durations, jobs=jobs, gangs=gangs, has_days=False, loads=())
+    return _stretched(made_up(recipe), stretch)
+
+
+def _stretched(jobs: Sequence[TraceJob], stretch: int) -> Sequence[TraceJob]:
+    return [evolve(job, submit_ms=stretch * job.submit_ms) for job in jobs]
+
+
+def _trial(jobs: Jobs, load: float, policy: str, every: int, role: Role = Role.TUNED) -> Trial:
+    return Trial(jobs=jobs, load=load, policy=policy, every=every, role=role)
+
+
+WITHIN_A_NODE = (55, 15, 15, 15, 0, 0, 0)
+"""Gangs of up to 8 GPUs, most of them small."""
+WHOLE_NODES = (30, 10, 15, 30, 15, 0, 0)
+"""Gangs of up to 16 GPUs, nearly half of them whole nodes."""
+_MURI1 = partial(_from_file, name="muri_trace1")
+_MURI3 = partial(_from_file, name="muri_trace3")
+_GAVEL = partial(_from_file, name="gavel_philly_hetero")
+_NEW_LOGNORMAL = partial(_new, durations="lognormal", stretch=20)
+_NEW_PARETO = partial(_new, durations="pareto", gangs=WHOLE_NODES, stretch=3)
+TRIALS = {
+    "two_modes": _trial(
+        partial(_new, seed=22, durations="bimodal", gangs=WITHIN_A_NODE, jobs=1_200, stretch=20),
+        1.1,
+        "fair",
+        1,
+        Role.JUDGED,
+    ),
+    "gavel_fair": _trial(partial(_GAVEL, first=5_000, jobs=600, stretch=20), 1.2, "fair", 1, Role.JUDGED),
+    "new_lognormal": _trial(
+        partial(_NEW_LOGNORMAL, seed=43, gangs=WITHIN_A_NODE, jobs=2_000), 1.1, "fair", 1, Role.JUDGED
+    ),
+    "gavel_muster": _trial(partial(_GAVEL, first=9_000, jobs=600, stretch=20), 1.1, "muster", 1, Role.JUDGED),
+    "lognormal": _trial(partial(_NEW_LOGNORMAL, seed=32, gangs=WITHIN_A_NODE, jobs=1_000), 1.1, "fair", 1),
+    "pareto": _trial(partial(_NEW_PARETO, seed=34, jobs=1_000), 1.1, "fair", 2),
+    "exponential": _trial(
+        partial(_new, seed=31, durations="exponential", gangs=WHOLE_NODES, jobs=500, stretch=20), 1.1, "fair", 3
+    ),
+    "philly_other_team": _trial(partial(_of_team, place=1, first_day=14, jobs=500), 0.9, "fair", 3),
+    "muri3_muster": _trial(_MURI3, 1.1, "muster", 1),
+    "muri3_fair": _trial(partial(_MURI3, jobs=400), 0.8, "fair", 3),
+    "philly_fair": _trial(partial(_from_file, name="philly_4w_600gpu", jobs=1_000), 4.0, "fair", 6),
+    "lognormal_fair": _trial(partial(_from_recipe, seed=11, jobs=1_000), 3.0, "fair", 6),
+    "pareto_muster": _trial(partial(_from_recipe, seed=12), 0.9, "muster", 2),
+    "muri1_muster": _trial(_MURI1, 3.0, "muster", 1, Role.FORMERLY),
+    "muri1_fair": _trial(partial(_MURI1, jobs=500), 0.9, "fair", 5, Role.FORMERLY),
+    "gavel_start": _trial(partial(_GAVEL, first=1_000, jobs=500), 4.0, "fair", 4, Role.FORMERLY),
+    "bimodal_fair": _trial(partial(_from_recipe, seed=13, jobs=1_000), 3.0, "fair", 6, Role.FORMERLY),
+}
+
+
+def case_of(name: str, folder: Path) -> Case:
+    """The jobs of a trial, counted from the first submission, on a cluster that makes its load what it should be."""
+    trial = TRIALS[name]
+    jobs = trial.jobs(folder)
+    from_zero = tuple(evolve(job, submit_ms=job.submit_ms - jobs[0].submit_ms) for job in jobs)
+    return next(cases_of(Cut(name=name, source=name, jobs=from_zero, loads=(trial.load,))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """One estimate, before (`raw`) and after (`told`) its correction."""
+    """One estimate before its correction, and when its job started."""
 
     made_ms: int
-    waiting: int
     raw: StartEstimate
-    told: StartEstimate
     started_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Corrected:
+    """The same with the estimate that a user would be told."""
+
+    probe: Probe
+    told: StartEstimate
 
 
 class Prober:
@@ -61,25 +173,25 @@ class Prober:
 
     def __init__(self, every: int) -> None:
         self.probes: dict[JobId, Probe] = {}
-        self.cpu_s = 0.0
         self._every = every
         self._left_waiting = 0
         self._seen: dict[JobId, None] = {}
         self._recent: deque[Arrival] = deque(maxlen=RECENT_ARRIVALS)
-        self._calibration = Calibration()
 
     def __call__(self, snapshot: Snapshot, now_ms: int) -> Plan:
         """Plan, note which jobs start, and estimate the start of every n-th new job that is left waiting."""
         made = plan(snapshot, now_ms)
         newcomers = self._newcomers(snapshot)
         for start in made.starts:
-            self._note_start(start.job, now_ms)
+            probe = self.probes.get(start.job)
+            if probe is not None and probe.started_ms is None:
+                self.probes[start.job] = replace(probe, started_ms=now_ms)
         served = {start.job for start in made.starts} | {eviction.for_job for eviction in made.evictions}
         for job in newcomers:
             if job not in served:
                 self._left_waiting += 1
                 if self._left_waiting % self._every == 0:
-                    self._probe(snapshot, job, now_ms)
+                    self.probes[job] = Probe(made_ms=now_ms, raw=self._estimate(snapshot, job, now_ms))
         return made
 
     def _newcomers(self, snapshot: Snapshot) -> list[JobId]:
@@ -97,16 +209,8 @@ class Prober:
             self._recent.append(Arrival(submitted_ms=waiting.submitted_ms, spec=waiting.spec))
         return found
 
-    def _note_start(self, job: JobId, now_ms: int) -> None:
-        probe = self.probes.get(job)
-        if probe is not None and probe.started_ms is None:
-            self.probes[job] = replace(probe, started_ms=now_ms)
-            if now_ms > probe.made_ms:
-                self._calibration.learn(probe.raw, waiting=probe.waiting, made_ms=probe.made_ms, started_ms=now_ms)
-
-    def _probe(self, snapshot: Snapshot, job: JobId, now_ms: int) -> None:
-        began_s = time.process_time()
-        raw = estimate_starts(
+    def _estimate(self, snapshot: Snapshot, job: JobId, now_ms: int) -> StartEstimate:
+        return estimate_starts(
             snapshot.scenario(now_ms),
             snapshot.run_times,
             jobs=[job],
@@ -117,46 +221,58 @@ class Prober:
             habits=HABITS,
             entitlements=snapshot.entitlements,
         )[job]
-        waiting = len(snapshot.queue.jobs)
-        told = self._calibration.correct(raw, waiting=waiting, now_ms=now_ms)
-        self.probes[job] = Probe(made_ms=now_ms, waiting=waiting, raw=raw, told=told)
-        self.cpu_s += time.process_time() - began_s
 
 
-def figures(policy: str, asked: Sequence[Probe], futures_cpu_s: float) -> dict[str, Any]:
-    """All figures of one policy."""
-    probes = [probe for probe in asked if probe.started_ms != probe.made_ms]
-    by_depth: dict[str, Any] = {}
-    for step, label in enumerate(_labels()):
-        some = [probe for probe in probes if depth_step(probe.waiting) == step]
-        if some:
-            by_depth[label] = _figures(some)
-    return {
-        "case": "start estimates",
-        "policy": policy,
-        **_figures(probes),
-        "started_at_once": len(asked) - len(probes),
-        "raw_p90_coverage": _coverage([(probe, probe.raw.p90_ms) for probe in probes]),
-        "raw_p50_coverage": _coverage([(probe, probe.raw.p50_ms) for probe in probes]),
-        "by_queue_depth": by_depth,
-        "cpu_ms_per_estimate": round(1000 * futures_cpu_s / max(len(asked), 1)),
-    }
+def corrected(probes: Sequence[Probe]) -> list[Corrected]:
+    """Correct estimates in the order in which they were made, each by what was known at that time."""
+    calibration, found = Calibration(), list[Corrected]()
+    unlearnt: list[Probe] = []
+    for probe in probes:
+        begun = [each for each in unlearnt if each.started_ms is not None and each.started_ms <= probe.made_ms]
+        for each in sorted(begun, key=_started_ms):
+            if _started_ms(each) > each.made_ms:
+                calibration.learn(each.raw, made_ms=each.made_ms, started_ms=_started_ms(each))
+            unlearnt.remove(each)
+        still_open = [OpenEstimate(each.raw, each.made_ms) for each in unlearnt]
+        told = calibration.correct(probe.raw, now_ms=probe.made_ms, still_open=still_open)
+        found.append(Corrected(probe=probe, told=told))
+        unlearnt.append(probe)
+    return found
 
 
-def _figures(probes: Sequence[Probe]) -> dict[str, Any]:
-    errors_ms = [
-        abs(probe.told.p50_ms - probe.started_ms)
-        for probe in probes
-        if probe.told.p50_ms is not None and probe.started_ms is not None
+def _started_ms(probe: Probe) -> int:
+    assert probe.started_ms is not None
+    return probe.started_ms
+
+
+def figures(name: str, nodes: int, asked: Sequence[Corrected]) -> dict[str, Any]:
+    """All figures of one trial."""
+    waited = [each for each in asked if _wait_ms(each.probe) is None or (_wait_ms(each.probe) or 0) >= WAITED_MS]
+    lengths = [each.told.p90_ms - each.probe.made_ms for each in waited if each.told.p90_ms is not None]
+    ratios = [
+        (each.told.p90_ms - each.probe.made_ms) / wait_ms
+        for each in waited
+        if each.told.p90_ms is not None and (wait_ms := _wait_ms(each.probe))
     ]
     return {
-        "probes": len(probes),
-        "p90_coverage": _coverage([(probe, probe.told.p90_ms) for probe in probes]),
-        "p50_coverage": _coverage([(probe, probe.told.p50_ms) for probe in probes]),
-        "beyond_horizon": sum(probe.told.p90_ms is None for probe in probes),
-        "median_wait_s": _seconds([(probe.started_ms or probe.made_ms) - probe.made_ms for probe in probes]),
-        "median_abs_error_s": _seconds(errors_ms),
+        "case": f"start estimates, {name}",
+        "role": TRIALS[name].role,
+        "policy": TRIALS[name].policy,
+        "nodes": nodes,
+        "waited": len(waited),
+        "p90_coverage": _coverage([(each.probe, each.told.p90_ms) for each in waited]),
+        "p50_coverage": _coverage([(each.probe, each.told.p50_ms) for each in waited]),
+        "raw_p90_coverage": _coverage([(each.probe, each.probe.raw.p90_ms) for each in waited]),
+        "beyond_horizon": len(waited) - len(lengths),
+        "median_wait_s": _seconds([_wait_ms(each.probe) or 0 for each in waited]),
+        "median_p90_s": _seconds(lengths),
+        "median_p90_over_wait": round(median(ratios), 2) if ratios else None,
+        "started_sooner": len(asked) - len(waited),
     }
+
+
+def _wait_ms(probe: Probe) -> int | None:
+    return None if probe.started_ms is None else probe.started_ms - probe.made_ms
 
 
 def _coverage(estimates: Sequence[tuple[Probe, int | None]]) -> float:
@@ -171,25 +287,37 @@ def _seconds(values_ms: Sequence[int]) -> int | None:
     return round(median(values_ms) / 1000) if values_ms else None
 
 
-def _labels() -> list[str]:
-    edges = (0, *DEPTHS)
-    return [*(f"{low}-{high}" for low, high in zip(edges, DEPTHS, strict=False)), f">{DEPTHS[-1]}"]
+def measure(name: str, case: Case) -> list[Probe]:
+    """Replay a trial and make estimates on the way."""
+    trial = TRIALS[name]
+    prober = Prober(trial.every)
+    replay(case.trace, case.cluster, replace(find_policy(trial.policy), planner=prober), Circumstances(habits=HABITS))
+    return list(prober.probes.values())
 
 
-def measure(trace: Trace, policy: NamedPolicy) -> Prober:
-    """Replay a trace and make estimates on the way."""
-    prober = Prober(PROBE_EVERY[policy.name])
-    replay(trace, cluster_from_text(CLUSTER), replace(policy, planner=prober), Circumstances(habits=HABITS))
-    return prober
+def probes_of(name: str, case: Case, records: Path | None) -> list[Probe]:
+    """The uncorrected estimates of a trial: as they were kept, or measured and kept if there is a folder for them."""
+    kept = None if records is None else records / f"{name}.json"
+    if kept is not None and kept.exists():
+        return [
+            Probe(made_ms=made, raw=StartEstimate(p50_ms=p50, p90_ms=p90), started_ms=started)
+            for made, p50, p90, started in json.loads(kept.read_text())
+        ]
+    probes = measure(name, case)
+    if kept is not None:
+        rows = [(each.made_ms, each.raw.p50_ms, each.raw.p90_ms, each.started_ms) for each in probes]
+        kept.write_text(json.dumps(rows))
+    return probes
 
 
 def main() -> None:
-    """Measure on the trace that is named, or on the default trace in MUSTER_TRACES or tests/data."""
-    path = sys.argv[1] if len(sys.argv) > 1 else Path(os.environ.get("MUSTER_TRACES", "tests/data")) / TRACE
-    trace = read_trace(path)
-    for name in sys.argv[2:] or POLICIES:
-        prober = measure(trace, find_policy(name))
-        print(json.dumps(figures(name, list(prober.probes.values()), prober.cpu_s)), flush=True)
+    """Measure the trials that are named; without names those that are judged. Traces are in MUSTER_TRACES."""
+    groups = {role.value: [name for name in TRIALS if TRIALS[name].role is role] for role in Role}
+    folder, records = traces_folder(), os.environ.get("MUSTER_RECORDS")
+    for name in [each for asked in sys.argv[1:] or ["judged"] for each in groups.get(asked, [asked])]:
+        case = case_of(name, folder)
+        probes = probes_of(name, case, Path(records) if records else None)
+        print(json.dumps(figures(name, case.nodes, corrected(probes))), flush=True)
 
 
 if __name__ == "__main__":

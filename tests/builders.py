@@ -32,6 +32,7 @@ def a_job(
     within: str | None = None,
     prefer: str | None = None,
     relax_after_ms: int = 0,
+    spread: bool = False,
     tensor: int = 1,
     **fields: Any,
 ) -> JobSpec:
@@ -55,6 +56,7 @@ def a_job(
             within=None if within is None else LevelName(within),
             prefer=None if prefer is None else LevelName(prefer),
             relax_after_ms=relax_after_ms,
+            spread=spread,
         ),
         parallelism=Parallelism(tensor=tensor),
         **fields,

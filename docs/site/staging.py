@@ -11,7 +11,14 @@ from docs.site.example_pages import example_page
 
 ROOT = Path(__file__).parents[2]
 
-LINKED = ("LICENSE", "pyproject.toml", "deploy/grafana/muster.json", "examples")
+LINKED = (
+    "LICENSE",
+    "pyproject.toml",
+    "docs/images",
+    "deploy/grafana/muster.json",
+    "deploy/systemd/muster.service",
+    "examples",
+)
 """What documents link to that is no document: it can be had from the site as it is."""
 
 _LINK = re.compile(r"\[([^]]*)\]\(([^)#:\s]+)\)")
@@ -76,9 +83,28 @@ def _contents() -> str:
         (
             _tree(
                 "Guides",
-                ["docs/guides/survive", "docs/COMMAND_LINE", "docs/SIMULATOR", "docs/TRACES", "examples/index"],
+                [
+                    "docs/guides/tour",
+                    "docs/guides/survive",
+                    "docs/guides/operate",
+                    "docs/COMMAND_LINE",
+                    "docs/guides/slurm",
+                    "docs/SIMULATOR",
+                    "docs/TRACES",
+                    "examples/index",
+                ],
             ),
-            _tree("Reference", ["reference/commands/index", "docs/API", "reference/api/index", "docs/GLOSSARY"]),
+            _tree(
+                "Reference",
+                [
+                    "docs/reference/JOB_FILE",
+                    "docs/reference/MUSTER_TOML",
+                    "reference/commands/index",
+                    "docs/API",
+                    "reference/api/index",
+                    "docs/GLOSSARY",
+                ],
+            ),
             _tree(
                 "How it works",
                 [
@@ -91,7 +117,7 @@ def _contents() -> str:
                     "docs/adr/index",
                 ],
             ),
-            _tree("Taking part", ["CONTRIBUTING", "docs/CHECKLISTS", "CHANGELOG"]),
+            _tree("Taking part", ["CONTRIBUTING", "docs/CHECKLISTS", "docs/TRIED", "CHANGELOG"]),
         )
     )
 

@@ -19,6 +19,7 @@
     api                  the HTTP server
     client               the Python client
     cli                  the command line
+    slurm                the commands of Slurm
     main                 the composition root: the only place that names concrete adapters
 
 Small and shared:
@@ -27,6 +28,7 @@ Small and shared:
     private_files locks  files that only their owner reads, and locks
     processes loopback   identify and end processes, and addresses that only this machine can reach
     token_store          the port to the store of tokens
+    attempt_token        the token of one attempt of a job, derived and stored nowhere
     annotations          types, marks and texts of the fields of a class
     failpoints           places where a test can kill the process
 """
@@ -36,12 +38,27 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from muster.client import Client as Client
+    from muster.client.functions.submitting import map_array as map_array
+    from muster.client.functions.submitting import submit_function as submit_function
 
 __version__ = "0.1.0"
 
 
+_OFFERED = {
+    "Client": "muster.client.client",
+    "submit_function": "muster.client.functions.submitting",
+    "map_array": "muster.client.functions.submitting",
+}
+"""What users import from here, and the module that has it."""
+
+
 def __getattr__(name: str) -> object:
-    """Load `Client` on first use, so that importing Muster does not load an HTTP library."""
-    if name == "Client":
-        return import_module("muster.client").Client
+    """Load what is offered on first use, so that importing Muster does not load an HTTP library."""
+    if name in _OFFERED:
+        return getattr(import_module(_OFFERED[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """What `dir` and the completion of a shell show: what is offered, and not what this file itself imports."""
+    return sorted({*globals(), *_OFFERED} - {"TYPE_CHECKING", "import_module"})

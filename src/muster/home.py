@@ -25,6 +25,11 @@ class Home:
         return self.root / "token"
 
     @property
+    def job_access(self) -> Path:
+        """What jobs need to call the server: its address, and the key of their tokens."""
+        return self.root / "job-access.json"
+
+    @property
     def login(self) -> Path:
         """The remote server that commands go to, with its token."""
         return self.root / "login.json"
@@ -72,6 +77,11 @@ class Home:
     def secrets(self) -> Path:
         """Secrets, which only workers are given."""
         return self.root / "secrets"
+
+    @property
+    def functions(self) -> Path:
+        """The functions that this user has sent to jobs, and their results."""
+        return self.root / "functions"
 
 
 def home_folder(environment: Mapping[str, str]) -> Path:

@@ -22,39 +22,41 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from muster.access.attempt_keyring import grant_job_access
 from muster.access.local_token import local_token
 from muster.access.shared_account import shared_account_warning
 from muster.api.app import create_app
 from muster.api.deps import Audience, Deps, Settings
 from muster.api.front.hosts import allowed_hosts
+from muster.api.lookups.estimate_file import ESTIMATES_FILE
 from muster.api.problems.concealing import concealing
-from muster.api.server import Listening, bound, serve
+from muster.api.server import Listening, address_of, bound, serve
 from muster.backends.local.backend import LocalBackend
 from muster.backends.local.ending import all_node_folders, end_supervisors
-from muster.backends.local.inventory import divided, this_machine, whole
 from muster.backends.local.takeover import Charge, GoverningDatabase, Wanted, take_charge
+from muster.core.doubtful_quotas import quota_doubts
 from muster.core.health import HealthPolicy
-from muster.formats.rules.cluster_file import cluster_from_text
 from muster.formats.rules.database_url import VARIABLE as DATABASE_VARIABLE
 from muster.formats.rules.database_url import database_files, refuse_password
 from muster.formats.rules.server_file import HealthSettings, ServerSettings, read_server_file
 from muster.home import DEFAULT, Home
 from muster.live.address_file import announced
 from muster.live.clock import SystemClock
-from muster.live.control_plane import Configuration, ControlPlane, Fence
-from muster.live.hang_reports import HangReports
-from muster.live.health_watch import HealthWatch
+from muster.live.configuration import Configuration, Fence, merge_notes
+from muster.live.control_plane import ControlPlane
+from muster.live.layout import Layout, find_layout
 from muster.live.logging import log_to
-from muster.live.metrics import Metrics
-from muster.live.monitor import Monitor, Watch
-from muster.live.output_watch import OutputWatch
-from muster.live.progress_watch import ProgressWatch
-from muster.live.stack_files import StackFiles
+from muster.live.publishing.metrics import Metrics
+from muster.live.watching.hang_reports import HangReports
+from muster.live.watching.health_watch import HealthWatch
+from muster.live.watching.monitor import Monitor, Watch
+from muster.live.watching.output_watch import OutputWatch
+from muster.live.watching.progress_watch import ProgressWatch
+from muster.live.watching.stack_files import StackFiles
 from muster.locks import alone_in
 from muster.model.errors import MusterError, NotFound
 from muster.model.events import ObservedEvent
 from muster.model.ids import JobId
-from muster.model.node import ClusterSpec, Node
 from muster.model.printable import printable
 from muster.private_files import claim_folder
 from muster.processes import entry, root_warning
@@ -62,8 +64,9 @@ from muster.store.sql.store import SqlStore, open_store
 from muster.worker.probes.prober import ProbeSettings
 
 DEFAULT_PORT = 8470
-WHOLE = "whole"
-"""The value of `--nodes` for one node with everything this machine has."""
+
+SIMULATOR = (sys.executable, "-P", "-m", "muster.sim.what_if")
+"""What answers what-if questions, in a process of its own."""
 
 _log = logging.getLogger("muster.main")
 
@@ -75,10 +78,11 @@ class Options:
     home: Path
     listening: Listening
     database: str
-    nodes: str
-    """How the machine is divided into nodes: as given now, or else as last time, so that no job loses its node."""
+    layout: Layout
     settings: ServerSettings
     wanted: Wanted
+    drop_changes: bool | None = None
+    """Whether to drop what was changed at run time; None if that was not said."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -107,7 +111,7 @@ def _parser() -> argparse.ArgumentParser:
     serving.add_argument("--database")
     serving.add_argument("--tls-certificate")
     serving.add_argument("--tls-key")
-    for flag in ("--insecure-bind", "--take-over", "--fenced", "--new-database"):
+    for flag in ("--insecure-bind", "--take-over", "--fenced", "--new-database", "--keep-changes", "--drop-changes"):
         serving.add_argument(flag, action="store_true")
     ending = commands.add_parser("down")
     ending.add_argument("--home", default=DEFAULT)
@@ -132,9 +136,10 @@ def _options(given: argparse.Namespace) -> Options:
             is_insecure_allowed=given.insecure_bind or settings.insecure_bind,
         ),
         database=given.database or named or settings.database or f"sqlite:///{Home(home).database}",
-        nodes=given.nodes or settings.nodes or _last_layout(Home(home).layout),
+        layout=find_layout(home, settings, given.nodes),
         settings=settings,
         wanted=Wanted(home=home, take_over=given.take_over, is_fenced=given.fenced, new_database=given.new_database),
+        drop_changes=True if given.drop_changes else False if given.keep_changes else None,
     )
 
 
@@ -147,7 +152,6 @@ def _home(named: str) -> Path:
 
 def _serve(options: Options) -> int:
     _leave_on_signals()
-    nodes = whole(this_machine(options.home)) if options.nodes == WHOLE else _divided(options.nodes)
     log_to(Home(options.home).server_log)
     if warning := root_warning():
         _log.warning(warning)
@@ -158,11 +162,12 @@ def _serve(options: Options) -> int:
         closing(listener),
         alone_in(options.home, "another control plane runs here; `muster down` ends it"),
         open_store(options.database, write=True) as store,
-        _control(options, nodes, store) as (control, deps),
+        _control(options, store, address_of(listener, options.listening)) as (control, deps),
         ExitStack() as while_up,
     ):
         local_token(options.home, store.tokens, deps.clock.now_ms())
-        _warn(shared_account_warning(store.tokens.all(), deps.clock.now_ms()))
+        for warning in _warnings(options, control, store):
+            _warn(warning)
         gc.freeze()
         gc.enable()
         control.start()
@@ -170,7 +175,7 @@ def _serve(options: Options) -> int:
         def say(url: str) -> None:
             while_up.enter_context(announced(Home(options.home).server, _whereabouts(url)))
             with suppress(OSError):  # the output may go to a full disk
-                _greet(options, url, nodes)
+                _greet(options, url)
 
         with suppress(_ToldToStop):
             serve(create_app(deps), listener, options.listening, on_listening=say)
@@ -198,37 +203,16 @@ def _end_this_process() -> None:
     os.kill(os.getpid(), signal.SIGTERM)
 
 
-def _last_layout(path: Path) -> str:
-    return path.read_text("utf-8").strip() if path.exists() else WHOLE
-
-
-def _note_layout(path: Path, wanted: str) -> None:
-    """Save how the machine is divided, if that has changed. A full disk does not prevent the start.
-
-    Called only by a process that is in charge: a start that is refused must not change what the next start does.
-    """
-    if not path.exists() or _last_layout(path) != wanted:
-        try:
-            path.write_text(f"{wanted}\n", "utf-8")
-        except OSError as error:
-            _log.warning("how the machine is used could not be kept", extra={"cause": str(error)})
-
-
-def _divided(wanted: str) -> tuple[Node, ...]:
-    size = cluster_from_text(wanted)
-    return divided(len(size.nodes), size.nodes[0].gpus)
-
-
 @contextmanager
-def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iterator[tuple[ControlPlane, Deps]]:
+def _control(options: Options, store: SqlStore, url: str) -> Iterator[tuple[ControlPlane, Deps]]:
     """The control plane with its store and its backend. When it ends, the workers go on."""
     charge = take_charge(
         options.wanted, GoverningDatabase(name=store.name, is_empty=not store.log.version, record=store.cluster)
     )
-    _note_layout(Home(options.home).layout, options.nodes)
+    options.layout.keep(options.home)
     clock, metrics = SystemClock(), Metrics()
-    probes = _probes(options.settings.health, is_shared=options.nodes != WHOLE)
-    backend = LocalBackend(options.home, nodes, leadership=charge.leadership, probes=probes)
+    probes = _probes(options.settings.health, is_shared=options.layout.is_shared)
+    backend = LocalBackend(options.home, options.layout.cluster.nodes, leadership=charge.leadership, probes=probes)
     watches = _watches(options, backend, clock.now_ms())
     try:
         control = ControlPlane(
@@ -238,7 +222,10 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
             backend=backend,
             clock=clock,
             configuration=Configuration(
-                cluster=ClusterSpec(nodes=nodes), rules=options.settings.rules, fence=_fence(charge, store)
+                cluster=options.layout.cluster,
+                rules=options.settings.rules,
+                drop_changes=bool(options.drop_changes),
+                fence=_fence(charge, store),
             ),
             on_round=metrics.on_round,
             on_step_down=_end_this_process,
@@ -261,6 +248,9 @@ def _control(options: Options, nodes: tuple[Node, ...], store: SqlStore) -> Iter
             last_output_ms=watches.output.last_output_ms,
             kept_stacks=watches.stack_files.read,
             health=watches.health,
+            job_key=grant_job_access(options.home, url).key,
+            simulator=SIMULATOR,
+            kept_estimates=options.home / ESTIMATES_FILE,
             settings=_api_settings(options),
         )
         monitor.start()
@@ -360,13 +350,23 @@ def _whereabouts(url: str) -> str:
     return json.dumps({"url": url, "pid": os.getpid(), "start_ticks": 0 if own is None else own.start_ticks})
 
 
-def _greet(options: Options, url: str, nodes: tuple[Node, ...]) -> None:
+def _greet(options: Options, url: str) -> None:
+    nodes = options.layout.cluster.nodes
     gpus = sum(node.gpus for node in nodes)
     sys.stdout.write(
         f"Muster is up at {url}, with {len(nodes)} node{'s' * (len(nodes) != 1)} and {gpus} GPUs.\n"
         f"Its files and your token are in {options.home}. Stop it with Ctrl-C or `muster down`; jobs go on running.\n"
     )
     sys.stdout.flush()
+
+
+def _warnings(options: Options, control: ControlPlane, store: SqlStore) -> Iterator[str]:
+    """What an operator should know of before jobs come."""
+    yield from options.layout.notes
+    if control.merge is not None:
+        yield from merge_notes(control.merge, is_told=options.drop_changes is not None)
+    yield from (doubt.message for doubt in quota_doubts(control.view.rules.teams, options.layout.cluster.nodes))
+    yield shared_account_warning(store.tokens.all(), SystemClock().now_ms())
 
 
 def _warn(text: str) -> None:

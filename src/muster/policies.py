@@ -129,6 +129,11 @@ def find_policy(name: str) -> NamedPolicy:
     raise InvalidInput(f"there is no policy {name!r}; choose from: {', '.join(policy_names())}")
 
 
+def built_in_policies() -> tuple[NamedPolicy, ...]:
+    """The policies that come with Muster."""
+    return _BUILT_IN
+
+
 def policy_names() -> tuple[str, ...]:
     """The names a user can choose: the built-in policies, then the plug-ins by name, whether or not they work."""
     built_in = (policy.name for policy in _BUILT_IN)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from queue import Queue
 from threading import Lock
 
-from muster.backends.base import OutputPart
+from muster.backends.base import Beside, OutputPart
 from muster.backends.fake import FakeBackend
 from muster.model.access import Token
 from muster.model.array import JobRecord
@@ -76,9 +76,16 @@ class Audit:
         self._store = store
 
     def entries(self, after_seq: int, limit: int, filters: AuditFilter = EVERYTHING) -> Sequence[AuditRecord]:
-        found = enumerate(list(self._store.audit)[after_seq:], start=after_seq + 1)
+        return [each for each in self._all(filters) if each.seq > after_seq][:limit]
+
+    def latest(self, before_seq: int | None, limit: int, filters: AuditFilter = EVERYTHING) -> Sequence[AuditRecord]:
+        found = reversed(self._all(filters))
+        return [each for each in found if before_seq is None or each.seq < before_seq][:limit]
+
+    def _all(self, filters: AuditFilter) -> list[AuditRecord]:
+        found = enumerate(list(self._store.audit), start=1)
         wanted = [(seq, entry) for seq, entry in found if filters.by in (None, entry.by)]
-        return [AuditRecord(seq=seq, entry=entry, version=0, chain="00") for seq, entry in wanted][:limit]
+        return [AuditRecord(seq=seq, entry=entry, version=0, chain="00") for seq, entry in wanted]
 
     def head(self) -> AuditHead:
         seq = len(self._store.audit)
@@ -125,6 +132,9 @@ class Sitting:
         self._shown: Queue[bytes] = Queue()
         self.sizes: list[tuple[int, int]] = []
         self.is_open = True
+        self.over = ""
+        self.exit_code: int | None = None
+        self.has_all_input = False
 
     def show(self, data: bytes) -> None:
         self._shown.put(data)
@@ -136,6 +146,10 @@ class Sitting:
         self._shown.put(data.upper())
         if data == b"exit\n":
             self._shown.put(b"")
+
+    def end_input(self) -> None:
+        self.has_all_input = True
+        self._shown.put(b"")
 
     def resize(self, rows: int, columns: int) -> None:
         self.sizes.append((rows, columns))
@@ -149,11 +163,15 @@ class Terminals:
     def __init__(self, jobs: Iterable[str] = ()) -> None:
         self.jobs = list(jobs)
         self.sittings: list[Sitting] = []
+        self.beside: list[Beside] = []
 
-    def attach(self, job: JobId) -> Sitting:
-        if job not in self.jobs:
+    def attach(self, job: JobId, beside: Beside | None = None) -> Sitting:
+        if job not in self.jobs and beside is None:
             raise NotFound(f"{job} has no terminal")
         self.sittings.append(Sitting())
+        if beside is not None:
+            self.beside.append(beside)
+            self.sittings[-1].exit_code = 7
         return self.sittings[-1]
 
 
@@ -171,5 +189,5 @@ class WatchedBackend(FakeBackend):
     def stacks(self, job: JobId, timeout_s: float) -> dict[int, str]:
         return self.shown_stacks[job] if job in self.shown_stacks else super().stacks(job, timeout_s)
 
-    def attach(self, job: JobId) -> Sitting:
-        return self.terminals.attach(job)
+    def attach(self, job: JobId, beside: Beside | None = None) -> Sitting:
+        return self.terminals.attach(job, beside)

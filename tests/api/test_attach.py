@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 
 import httpx
+import pytest
 import websockets
 
 from muster.api.deps import Settings
@@ -80,4 +81,62 @@ def test_a_token_that_is_revoked_does_not_keep_a_terminal_and_attaching_is_audit
                 assert socket.close_code == 1008
 
     with a_world(settings=Settings(stream_s=0.05)) as world:
+        asyncio.run(asyncio.wait_for(play(world), DEADLINE_S))
+
+
+async def _signed_in(world: World, url: str) -> tuple[str, str]:
+    """Both halves of a session: of the cookie and of the page."""
+    async with httpx.AsyncClient(base_url=url) as browser:
+        answer = await browser.post("/session", json={"token": world.secrets["member"]})
+        return answer.cookies["muster_session"], answer.json()["page"]
+
+
+def test_a_browser_that_is_signed_in_shows_both_halves_and_gets_no_secret_back() -> None:
+    async def play(world: World) -> None:
+        async with listening(world) as url, caller(world, url) as client:
+            job = await _interactive(world, client)
+            cookie, page = await _signed_in(world, url)
+            address, header = (
+                f"{url.replace('http', 'ws')}/v1/jobs/{job}/attach",
+                {"Cookie": f"muster_session={cookie}"},
+            )
+            offered = [websockets.Subprotocol(each) for each in (f"page.{page}", "muster.terminal")]
+            async with websockets.connect(
+                address, additional_headers=header, subprotocols=offered, origin=websockets.Origin(url)
+            ) as socket:
+                assert socket.subprotocol == "muster.terminal"
+                await socket.send(b"hi")
+                assert await socket.recv() == b"HI"
+
+    with a_world() as world:
+        asyncio.run(asyncio.wait_for(play(world), DEADLINE_S))
+
+
+@pytest.mark.parametrize(
+    ("half", "has_cookie", "origin", "status"),
+    [
+        ("page.{page}", False, None, 401),
+        ("muster.terminal", True, None, 401),
+        ("page.wrong", True, None, 401),
+        ("page.{page}", True, "https://evil.example", 403),
+    ],
+)
+def test_half_a_session_and_foreign_pages_get_no_terminal(
+    half: str, has_cookie: bool, origin: str | None, status: int
+) -> None:
+    async def play(world: World) -> None:
+        async with listening(world) as url, caller(world, url) as client:
+            job = await _interactive(world, client)
+            cookie, page = await _signed_in(world, url)
+            with pytest.raises(websockets.InvalidStatus) as refused:
+                await websockets.connect(
+                    f"{url.replace('http', 'ws')}/v1/jobs/{job}/attach",
+                    additional_headers={"Cookie": f"muster_session={cookie}"} if has_cookie else {},
+                    subprotocols=[websockets.Subprotocol(half.format(page=page))],
+                    origin=None if origin is None else websockets.Origin(origin),
+                )
+            assert refused.value.response.status_code == status
+            assert not world.terminals.sittings
+
+    with a_world() as world:
         asyncio.run(asyncio.wait_for(play(world), DEADLINE_S))

@@ -8,7 +8,9 @@ from pathlib import Path
 import httpx
 
 from muster.access.local_token import local_token
+from muster.attempt_token import attempt_token
 from muster.live.logging import HIDDEN, JsonLines, log_to
+from muster.model.ids import JobId
 from tests.api.ports_in_memory import Store, Tokens
 from tests.api.world import World, a_world, job_file, submitted
 
@@ -62,6 +64,12 @@ def test_a_token_appears_in_no_answer_event_audit_entry_or_log_line(tmp_path: Pa
     assert secret not in logged
     assert HIDDEN in logged
     assert (tmp_path / "server.log").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_log_line_hides_the_secret_part_of_the_token_of_an_attempt() -> None:
+    token = attempt_token(b"k" * 32, JobId("job-7"), 1, "job-7-1")
+    record = logging.makeLogRecord({"msg": "somebody sent %s", "args": (token,)})
+    assert json.loads(JsonLines().format(record))["message"] == f"somebody sent muster_attempt_job-7_1_{HIDDEN}"
 
 
 def test_a_log_line_is_json_with_what_it_is_about() -> None:

@@ -11,7 +11,8 @@ from muster.access.local_token import local_token
 from muster.api.app import create_app
 from muster.api.deps import Deps
 from muster.backends.fake import FakeBackend
-from muster.live.control_plane import Configuration, ControlPlane
+from muster.live.configuration import Configuration
+from muster.live.control_plane import ControlPlane
 from muster.store.sql.store import open_store
 from tests.api.world import CLUSTER, DEADLINE_S, RULES, TestClock, job_file
 

@@ -1,6 +1,7 @@
 """The entrance: the caller is known before a body is read, no caller asks too often, and requests take turns."""
 
 import asyncio
+from threading import Event
 
 import httpx
 import pytest
@@ -11,7 +12,15 @@ from muster.api.front.fair_queue import FairQueue
 from muster.api.front.rates import Rates
 from muster.api.streams.stream_limit import StreamLimit
 from muster.model.access import Token
-from muster.model.client_limits import BODY_BYTES, BODY_ERRORS, DENIED_REQUESTS, JOB_BODY_BYTES, STRANGERS_AT_ONCE
+from muster.model.client_limits import (
+    BODY_BYTES,
+    BODY_ERRORS,
+    DENIED_REQUESTS,
+    JOB_BODY_BYTES,
+    STRANGERS_AT_ONCE,
+    TURNS,
+    WRITES,
+)
 from muster.model.errors import TooMany
 from tests.api.listening import listening
 from tests.api.world import DEADLINE_S, World, a_world, job_file, played, submitted
@@ -153,6 +162,50 @@ def test_a_caller_that_asks_too_often_is_told_when_to_come_again() -> None:
             assert (await other.get("/v1/whoami")).status_code == 200
 
     played(scenario, settings=Settings(requests_per_s=1, requests_at_once=3))
+
+
+def test_requests_that_wait_for_the_disk_keep_no_turn() -> None:
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        services, disk = world.app.state.services, Event()
+        world.control.ask(lambda *_: disk.wait(DEADLINE_S))
+        async with world.client("colleague") as other:
+            sending = [
+                asyncio.ensure_future(each.post("/v1/jobs", json={"job": job_file()}))
+                for each in (client, other)
+                for _ in range(TURNS)
+            ]
+            async with asyncio.timeout(DEADLINE_S):
+                while services.writes._taken.total() < 2 * TURNS:
+                    await asyncio.sleep(0.001)
+            assert services.turns._taken.total() == 0
+            assert (await client.get("/v1/whoami")).status_code == 200
+            disk.set()
+            assert {(await each).status_code for each in sending} == {201}
+        assert services.writes._taken.total() == 0
+
+    played(scenario)
+
+
+def test_one_subject_leaves_room_at_the_writer_for_others() -> None:
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        services, disk = world.app.state.services, Event()
+        world.control.ask(lambda *_: disk.wait(DEADLINE_S))
+        sending = [
+            asyncio.ensure_future(client.post("/v1/jobs", json={"job": job_file()})) for _ in range(WRITES + TURNS)
+        ]
+        async with asyncio.timeout(DEADLINE_S):
+            while services.writes._taken["member"] < WRITES:
+                await asyncio.sleep(0.001)
+        async with world.client("colleague") as other:
+            newcomer = asyncio.ensure_future(other.post("/v1/jobs", json={"job": job_file()}))
+            async with asyncio.timeout(DEADLINE_S):
+                while not services.writes._taken["colleague"]:
+                    await asyncio.sleep(0.001)
+            assert services.writes._taken["member"] == WRITES
+            disk.set()
+            assert {(await each).status_code for each in [*sending, newcomer]} == {201}
+
+    played(scenario)
 
 
 def test_a_long_body_and_a_denial_count_as_several_requests() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import httpx
 import pytest
 
-from muster.api.routes import jobs
+from muster.api.routes.jobs import jobs
 from muster.model.ids import JobId, NodeName
 from muster.model.policy import HOUR_MS
 from tests.api.world import FOREVER, World, eventually, job_file, played, submitted
@@ -18,6 +18,7 @@ ALL_FIELDS = [
     "last_output",
     "stragglers",
     "hang",
+    "no_larger",
     "id",
     "name",
     "team",
@@ -34,6 +35,7 @@ ALL_FIELDS = [
     "first_started",
     "ended",
     "exit_code",
+    "problem",
     "retries",
     "preemptions",
     "node_failures",
@@ -142,7 +144,53 @@ def test_jobs_of_teams_that_one_may_not_see_do_not_exist() -> None:
             missing = await other.get("/v1/jobs/job-99")
             assert shown.status_code == missing.status_code == 404
             assert shown.json()["detail"].replace(job, "X") == missing.json()["detail"].replace("job-99", "X")
-            assert (await other.get("/v1/nodes/n1")).json()["jobs"] == []
+            shown = (await other.get("/v1/nodes/n1")).json()
+            assert shown["jobs"] == []
+            assert {(use["job"], use["name"], use["team"]) for use in shown["gpu_uses"]} <= {(None, None, None)}
+
+    played(scenario)
+
+
+def test_jobs_are_found_by_their_ids_as_far_as_one_may_see_them() -> None:
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        first, second = await submitted(client, held=True), await submitted(client, array="0-2", held=True)
+        async with world.client("other") as other:
+            hidden = await submitted(other, held=True, team="vision")
+            assert await _ids(other, id=[first, hidden]) == [hidden]
+        await client.post(f"/v1/jobs/{first}/cancel")
+        wanted = [f"{second}.1", first, "job-999", second]
+        assert await _ids(client, id=wanted) == [f"{second}.1", first, second]
+        assert await _ids(client, id=wanted, state="ended") == [first]
+        page = (await client.get("/v1/jobs", params={"id": wanted, "limit": 1})).json()
+        assert await _ids(client, id=wanted, cursor=page["next"]) == [first, second]
+        both = await client.get("/v1/jobs", params={"id": first, "array": second})
+        assert (both.status_code, "either `id` or `array`" in both.text) == (422, True)
+
+    played(scenario, who="member")
+
+
+def test_a_brief_list_leaves_out_job_files_and_may_be_longer() -> None:
+    async def scenario(_world: World, client: httpx.AsyncClient) -> None:
+        await submitted(client, held=True)
+        array = await submitted(client, array="0-2", held=True)
+        for query in ({"state": "active"}, {}, {"array": array}):
+            answer = (await client.get("/v1/jobs", params={**query, "brief": True, "limit": 2500})).json()
+            assert answer["items"]
+            assert all(each["spec"] == {} for each in answer["items"])
+            assert all(each["spec"] for each in (await client.get("/v1/jobs", params=query)).json()["items"])
+        refused = await client.get("/v1/jobs", params={"limit": 2500})
+        assert (refused.status_code, "at most 1000 without `brief`" in refused.text) == (422, True)
+
+    played(scenario)
+
+
+def test_the_file_of_a_job_is_yaml_that_can_be_submitted_again() -> None:
+    async def scenario(_world: World, client: httpx.AsyncClient) -> None:
+        job = await submitted(client, held=True, run="python a.py\npython b.py\n", env={"SEED": "1e5", "ON": "yes"})
+        answer = await client.get(f"/v1/jobs/{job}/file")
+        assert answer.headers["content-type"].startswith("application/yaml")
+        again = await client.post("/v1/jobs", json={"text": answer.text, "held": True})
+        assert (again.status_code, again.json()["spec"]) == (201, (await client.get(f"/v1/jobs/{job}")).json()["spec"])
 
     played(scenario)
 
@@ -264,7 +312,11 @@ def test_what_ended_is_exported_as_a_trace() -> None:
             return bool(await _ids(client, state="ended"))
 
         await eventually(is_over)
-        lines = (await client.get("/v1/export")).text.splitlines()
+        never_ran = await submitted(client, held=True)
+        await client.post(f"/v1/jobs/{never_ran}/cancel")
+        answer = await client.get("/v1/export")
+        lines = answer.text.splitlines()
+        assert (len(lines), answer.headers["Muster-Left-Out"]) == (2, "1")
         assert lines[0].startswith("job_id,submit_s,duration_s,gpus")
         assert lines[1].startswith(f"{job},0,")
         async with world.client("other") as other:

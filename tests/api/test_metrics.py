@@ -8,9 +8,9 @@ from pathlib import Path
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
-from muster.live.hang_reports import HangReports
-from muster.live.metrics import OTHERS, Metrics, _crowd
-from muster.live.progress_watch import ProgressWatch
+from muster.live.publishing.metrics import OTHERS, Metrics, _crowd
+from muster.live.watching.hang_reports import HangReports
+from muster.live.watching.progress_watch import ProgressWatch
 from muster.model.events import StragglerFound
 from muster.model.ids import JobId, NodeName, TeamPath, TierName
 from muster.model.limits import METRIC_TEAMS

@@ -1,11 +1,13 @@
 """The OpenAPI document is complete: names, errors, descriptions, security, and job files that it describes are read."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
 import pytest
 
+from muster.api.__main__ import document as printed
 from muster.api.schemas.job_file import job_file_schema
 from muster.formats.jobs.job_file import job_from_document
 from muster.formats.text.document import Document
@@ -39,6 +41,11 @@ def test_every_operation_has_a_name_a_tag_a_summary_and_a_description(document: 
     assert {tag for _, operation in _operations(document) for tag in operation["tags"]} == tags
 
 
+def test_the_dashboard_is_built_with_this_document() -> None:
+    kept = (Path(__file__).parents[2] / "web" / "openapi.json").read_text("utf-8")
+    assert kept == printed(), "`python -m muster.api > web/openapi.json` writes it anew; then `make web`"
+
+
 def test_every_error_is_a_problem_document_and_every_guarded_operation_says_401(
     document: dict[str, Any],
 ) -> None:
@@ -52,7 +59,7 @@ def test_every_error_is_a_problem_document_and_every_guarded_operation_says_401(
         if operation.get("security"):
             assert "401" in operation["responses"], name
     opened = [name for name, operation in _operations(document) if not operation.get("security")]
-    assert opened == ["GET /healthz"]
+    assert opened == ["POST /session", "DELETE /session", "GET /healthz"]
     assert document["components"]["securitySchemes"]["token"]["scheme"] == "bearer"
 
 
@@ -92,7 +99,7 @@ def test_job_files_that_fit_the_schema_are_read(fields: dict[str, Any]) -> None:
 
 
 def test_what_does_not_fit_the_schema_is_not_read() -> None:
-    for fields in ({"name": "Big Job"}, {"gpus": 8}, {"priority": 101}, {"array": "x"}, {"launch": "slurm"}):
+    for fields in ({"name": "Big Job"}, {"gpus": 8}, {"priority": 101}, {"array": "x"}, {"launch": "mip"}):
         value = {**job_file(), **fields}
         assert not jsonschema_rs.is_valid(job_file_schema(), value)
         with pytest.raises(Exception, match=next(iter(fields))):

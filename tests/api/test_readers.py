@@ -106,6 +106,11 @@ def test_readers_end_with_the_server() -> None:
 
 def test_what_is_short_is_read_at_once_and_what_may_take_long_is_not() -> None:
     assert isinstance(read_if_short(b'{"job": {"name": "x", "run": "y"}}'), ReadSubmission)
+    short = b'{"job": {"name": "x", "run": "y"}}'
+    keyed, plain = (read_if_short(short, is_keyed=each) for each in (True, False))
+    assert isinstance(keyed, ReadSubmission)
+    assert isinstance(plain, ReadSubmission)
+    assert (bool(keyed.fingerprint), plain.fingerprint, plain.spec) == (True, "", keyed.spec)
     assert isinstance(read_if_short(b"{"), Problem)
     assert read_if_short(GOOD.ljust(JOB_INLINE_BYTES + 1)) is None
     assert read_if_short(b'{"text": "name: x\\nrun: y"}') is None

@@ -10,7 +10,7 @@ from muster.api.problems.concealing import Concealing
 from muster.api.rendering.events import event_body
 from muster.formats.scenarios.scenario_file import scenario_from_document
 from muster.formats.text.document import parse_document
-from muster.live.feed import Published
+from muster.live.publishing.feed import Published
 from muster.model.events import SparesSet
 from muster.model.scenario import Rules
 from tests.api.world import World, eventually, played, submitted
@@ -136,7 +136,7 @@ def test_nodes_that_the_policy_keeps_are_ready_and_called_spares() -> None:
 
         async def is_told() -> bool:
             reasons = (await client.get(f"/v1/jobs/{waiting}/why")).json()["reasons"]
-            return any("kept as spares for jobs that lose a node: n3, n4" in reason["message"] for reason in reasons)
+            return any("kept as spares for jobs that lose a node: n3 and n4" in reason["message"] for reason in reasons)
 
         await eventually(is_told)
         assert (await client.put("/v1/policy", json={"spares": -1})).json()["errors"][0]["field"] == "policy.spares"

@@ -1,12 +1,14 @@
 """What processes are doing, and how far a training is, as the API shows it."""
 
 import asyncio
+from datetime import datetime
 
 import httpx
 import pytest
 
-from muster.live.progress_watch import JobProgress
-from muster.model.events import HangFound, ObservedEvent, StragglerFound
+from muster.api.rendering.times import moment_of
+from muster.live.watching.progress_watch import JobProgress
+from muster.model.events import HangFound, ObservedEvent, StragglerFound, WorkersExited
 from muster.model.ids import JobId, NodeName
 from muster.model.telemetry import Hang, Straggler
 from tests.api.world import World, eventually, played, submitted
@@ -114,5 +116,31 @@ def test_a_training_before_its_first_step_has_no_step_time() -> None:
         world.progress[job] = JobProgress(attempt=1, step=0, last_step_ms=None, p50_us=None, p99_us=None)
         shown = (await client.get(f"/v1/jobs/{job}")).json()
         assert shown["progress"] == {"step": 0, "step_s": None, "last_step_at": None}
+
+    played(scenario)
+
+
+def test_the_last_step_of_a_job_that_has_ended_is_what_its_workers_said_and_needs_no_memory() -> None:
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        job = await _a_running_job(world, client)
+        world.progress[job] = JobProgress(attempt=1, step=7, last_step_ms=NOW_MS, p50_us=1_500_000, p99_us=2_000_000)
+        record = world.control.ask(lambda engine, _: engine.job(JobId(job))).result(20)
+        end = WorkersExited(
+            at_ms=NOW_MS + 9_000,
+            job=record.id,
+            attempt=1,
+            generation=record.generation,
+            ranks=tuple(worker.rank for worker in record.workers),
+            exit_code=0,
+            step=12,
+            step_ms=NOW_MS + 8_000,
+        )
+        await _observed(world, end)
+        for step_s in ({"p50": 1.5, "p99": 2.0}, None):
+            shown = (await client.get(f"/v1/jobs/{job}")).json()
+            assert shown["state"] == "succeeded"
+            assert (shown["progress"]["step"], shown["progress"]["step_s"]) == (12, step_s)
+            assert datetime.fromisoformat(shown["progress"]["last_step_at"]) == moment_of(NOW_MS + 8_000)
+            world.progress.clear()  # as after a restart of the server
 
     played(scenario)

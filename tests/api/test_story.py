@@ -110,7 +110,7 @@ def test_a_job_of_another_team_has_no_story() -> None:
 
 
 def test_of_a_very_long_story_the_middle_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("muster.api.routes.story.STORY_SENTENCES", 3)
+    monkeypatch.setattr("muster.api.routes.jobs.story.STORY_SENTENCES", 3)
 
     async def scenario(world: World, client: httpx.AsyncClient) -> None:
         job = await submitted(client, held=True)

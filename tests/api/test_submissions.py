@@ -103,7 +103,7 @@ def test_a_job_that_can_never_run_is_refused_with_the_reason() -> None:
         answer = await _submit(client, job=job_file(gpus=16))
         assert answer.status_code == 403
         assert answer.json()["code"] == "never_fits"
-        assert "does not fit" in answer.json()["detail"]
+        assert "the largest node has 8" in answer.json()["detail"]
         unknown = await _submit(client, job=job_file(team="nlp/nowhere"))
         assert unknown.status_code == 422
         assert "there is no team nlp/nowhere" in unknown.json()["detail"]

@@ -14,9 +14,10 @@ from muster.access.secrets import new_secret
 from muster.api.app import create_app
 from muster.api.deps import Deps, Settings
 from muster.backends.fake import FakeBackend, GangScript
-from muster.live.control_plane import Configuration, ControlPlane
-from muster.live.metrics import Metrics
-from muster.live.progress_watch import JobProgress
+from muster.live.configuration import Configuration
+from muster.live.control_plane import ControlPlane
+from muster.live.publishing.metrics import Metrics
+from muster.live.watching.progress_watch import JobProgress
 from muster.model.access import Binding, Role, Token
 from muster.model.ids import JobId, TeamPath
 from muster.model.node import ClusterSpec
@@ -27,6 +28,9 @@ from tests.api.ports_in_memory import Audit, Logs, Store, Terminals, Tokens, Wat
 from tests.builders import NOW_MS, a_cluster, a_node, a_team
 
 DEADLINE_S = 20.0
+
+JOB_KEY = b"k" * 32
+"""What the tokens of attempts are derived from."""
 
 RULES = Rules(
     teams=(
@@ -168,6 +172,7 @@ def _lived(
         clock=clock,
         metrics=metrics,
         settings=settings,
+        job_key=JOB_KEY,
         progress=progress.get,
         kept_stacks=lambda job, attempt: kept_stacks.get((job, attempt)),
     )

@@ -10,15 +10,15 @@ from playwright.sync_api import Browser, Page
 VISIBLE_CHARTS = "[...document.querySelectorAll('.chart')].filter(e => e.closest('[hidden]') === null)"
 
 _MARKS = f"""() => Object.fromEntries({VISIBLE_CHARTS}.map(place => [place.id, {{
-  expected: (place.data ?? []).filter(trace => (trace.x ?? []).some(x => x !== null)).length,
-  drawn: [...place.querySelectorAll('.cartesianlayer g.trace')].filter(trace =>
+  expected: (place.traces ?? []).filter(trace => (trace.x ?? []).some(x => x !== null)).length,
+  drawn: [...place.querySelectorAll('g.trace')].filter(trace =>
     [...trace.querySelectorAll('path')].some(path => {{
       const box = path.getBoundingClientRect();
       return path.getAttribute('d') && box.width + box.height > 0;
     }})).length,
 }}]))"""
 
-_LABELS = "[class$=tick] text, [class$=title] text, .legendtext, .annotation-text"
+_LABELS = ".tick, .axis-title, .legend button, .annotation"
 
 _CROWDED = f"""() => {VISIBLE_CHARTS}.flatMap(place => {{
   const labels = [...place.querySelectorAll('{_LABELS}')]
@@ -108,7 +108,7 @@ class Sight:
             self.complaints.append(f"asked for {url}")
 
     def _settle(self) -> None:
-        """Charts grow to their legends after they are drawn."""
+        """What was drawn is laid out in the next frame."""
         self.page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
     def choose(self, section: str, policy: str) -> None:

@@ -35,7 +35,7 @@ def test_a_button_shows_its_policy_and_no_other(browser: Browser, report: Path, 
                 shown = sight.page.locator(f"#{section} .panel:visible")
                 expect(shown).to_have_count(1)
                 expect(shown).to_have_attribute("data-label", policy)
-                expect(sight.page.locator(f'#{section} button[aria-pressed="true"]')).to_have_text(policy)
+                expect(sight.page.locator(f'#{section} .tabs button[aria-pressed="true"]')).to_have_text(policy)
             assert all(each["drawn"] == each["expected"] > 0 for each in sight.marks().values())
             assert sight.crowded() == []
         assert sight.complaints == []
@@ -69,13 +69,13 @@ def test_small_tables_fit_where_they_are(browser: Browser, report: Path, screen:
 
 
 def test_the_chart_keeps_its_room_when_the_legend_needs_several_lines(browser: Browser, report: Path) -> None:
-    plot_px = "document.querySelector('#chart-gantt-0 .nsewdrag').getBoundingClientRect().height"
+    plot_px = "document.querySelector('#chart-gantt-2 > svg').getBoundingClientRect().height"
     with Sight(browser, report, DESK) as desk, Sight(browser, report, PHONE) as phone:
         assert phone.page.evaluate(plot_px) >= desk.page.evaluate(plot_px) - 20
 
 
 def test_the_colours_follow_the_preference_while_the_page_is_open(browser: Browser, report: Path) -> None:
-    text = "getComputedStyle(document.querySelector('.chart text.legendtext')).fill"
+    text = "getComputedStyle(document.querySelector('.chart text.tick')).fill"
     with Sight(browser, report, DESK) as sight:
         by_day = sight.page.evaluate(text)
         sight.page.emulate_media(color_scheme="dark")
@@ -92,3 +92,40 @@ def test_paper_gets_every_policy(browser: Browser, report: Path) -> None:
         expect(sight.page.locator("#gantt .panel:visible")).to_have_count(1)
         assert all(each["drawn"] == each["expected"] > 0 for each in sight.marks().values())
         assert sight.complaints == []
+
+
+def test_a_chart_tells_about_points_hides_policies_and_shows_a_part(browser: Browser, report: Path) -> None:
+    with Sight(browser, report, DESK) as sight:
+        chart = sight.page.locator("#chart-completion-curve")
+        drawing = chart.locator("> svg")
+        drawing.scroll_into_view_if_needed()
+        box = drawing.bounding_box()
+        assert box is not None
+        across, up = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+        for step in range(20):
+            sight.page.mouse.move(across, box["y"] + box["height"] * step / 20)
+            if chart.locator(".tip").is_visible():
+                break
+        expect(chart.locator(".tip")).to_contain_text("% finished within")
+        chart.locator(".legend button", has_text="fifo").click()
+        assert sight.marks()["chart-completion-curve"]["drawn"] == len(POLICIES) - 1
+        whole = chart.locator(".tick").all_inner_texts()
+        sight.page.mouse.move(across - 100, up)
+        sight.page.mouse.down()
+        sight.page.mouse.move(across, up, steps=3)
+        sight.page.mouse.up()
+        assert chart.locator(".tick").all_inner_texts() != whole
+        drawing.dblclick()
+        assert chart.locator(".tick").all_inner_texts() == whole
+        assert sight.complaints == []
+
+
+@pytest.mark.parametrize("screen", [DESK, PHONE], ids=["desk", "phone"])
+def test_every_axis_has_ticks_enough(browser: Browser, report: Path, screen: Screen) -> None:
+    with Sight(browser, report, screen) as sight:
+        few = sight.page.evaluate("""() => [...document.querySelectorAll('.chart > svg')].flatMap(drawing => {
+          const texts = [...drawing.querySelectorAll('.tick')].map(each => each.getAttribute('text-anchor'));
+          return ['middle', 'end'].filter(side => texts.filter(each => each === side).length < 3)
+            .map(side => `${drawing.parentElement.id} ${side}`);
+        })""")
+        assert few == []

@@ -39,12 +39,23 @@ def test_entries_come_in_pages(store: SqlStore) -> None:
         (AuditFilter(subject="n1"), [3]),
         (AuditFilter(by="ann", action="jobs.change"), [1]),
         (AuditFilter(by="nobody"), []),
+        (AuditFilter(since_ms=2), [2, 3]),
+        (AuditFilter(until_ms=3), [1, 2]),
+        (AuditFilter(since_ms=2, until_ms=3), [2]),
     ],
 )
 def test_entries_can_be_chosen(store: SqlStore, filters: AuditFilter, expected: list[int]) -> None:
-    entries = [an_entry(), an_entry(by="ben"), an_entry(action="nodes.change", subject="n1")]
+    entries = [an_entry(1), an_entry(2, by="ben"), an_entry(3, action="nodes.change", subject="n1")]
     store.log.append([], expected_version=0, audit=entries)
     assert [each.seq for each in store.audit.entries(0, 10, filters)] == expected
+    assert [each.seq for each in store.audit.latest(None, 10, filters)] == expected[::-1]
+
+
+def test_the_latest_entries_come_in_pages_too(store: SqlStore) -> None:
+    store.log.append([], expected_version=0, audit=[an_entry(each) for each in range(5)])
+    assert [each.seq for each in store.audit.latest(None, 2)] == [5, 4]
+    assert [each.seq for each in store.audit.latest(4, 2)] == [3, 2]
+    assert [each.seq for each in store.audit.latest(1, 2)] == []
 
 
 def test_entries_of_an_append_that_was_refused_are_not_there(store: SqlStore) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from muster.model.errors import Refused
-from muster.model.ownership import Leadership, Owner
+from muster.model.machines.ownership import Leadership, Owner
 from muster.store.sql import SqlStore
 
 FIRST = Owner(machine="m1", home="/first", host="one")

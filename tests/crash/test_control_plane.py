@@ -78,7 +78,7 @@ def test_a_stop_in_good_order_saves_the_state_and_leaves_no_trace_of_a_server(tm
         with open_store(f"sqlite:///{tmp_path}/muster.db", write=True) as store:
             saved = saved_states.load(store.states)
             assert saved is not None
-            assert saved.version == store.log.version
+            assert saved.state.version == store.log.version
         client = server.start()
         until(lambda: client.job(job.id).state == "running")
         assert client.job(job.id).attempt == 1
@@ -146,5 +146,8 @@ def test_a_job_that_cannot_run_as_its_file_stands_fails_and_says_why(
     with Server(tmp_path) as server:
         client = server.start()
         job = client.wait(client.submit({**_job("wrong", "true"), **mistake}).id, timeout=60)
-        assert (job.state, job.exit_code) == ("failed", 126)
+        assert (job.state, job.exit_code) == ("failed", None)
+        assert told in (job.problem or "")
+        assert told in (client.why(job.id).problem or "")
+        assert any(told in each.text for each in client.story(job.id).sentences)
         assert told in b"".join(piece.text for piece in client.logs(job.id)).decode()

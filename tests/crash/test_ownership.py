@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from muster.backends.local.ownership import traces
 from muster.backends.local.supervisor_address import supervisor_address
 from muster.model.errors import Conflict, NotFound
 from tests.crash.server import Server, until
@@ -173,6 +174,7 @@ def test_an_empty_database_beside_nodes_that_run_things_is_refused(server: Serve
 
 
 def test_an_empty_database_where_there_was_another_is_refused_also_when_nothing_runs(server: Server) -> None:
+    until(lambda: traces(server.home).has_obeyed)  # a server answers before it has spoken to its nodes
     server.stop()
     for path in server.home.glob("muster.db*"):
         path.unlink()

@@ -61,14 +61,17 @@ class Shell:
 
     def run(self, *words: str) -> subprocess.CompletedProcess[str]:
         """The same, until it ends."""
-        command = [*MUSTER, *words]
+        return self.call(*MUSTER, *words, timeout_s=DEADLINE_S * 2)
+
+    def call(self, *command: str, timeout_s: float = DEADLINE_S) -> subprocess.CompletedProcess[str]:
+        """Run any program where the user is, until it ends."""
         return subprocess.run(
             command,
             env=self.environment,
             cwd=self.folder,
             text=True,
             capture_output=True,
-            timeout=DEADLINE_S * 2,
+            timeout=timeout_s,
             check=False,
         )
 

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import shlex
 import signal
 import stat
 import subprocess
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from muster.client import Client
-from tests.e2e.conftest import Shell, eventually
+from tests.e2e.conftest import MUSTER, Shell, eventually
 
 
 @pytest.fixture(autouse=True)
@@ -48,8 +49,28 @@ def test_a_server_that_is_up_can_be_found_and_its_secrets_are_private(shell: She
 def test_a_command_runs_and_its_fate_is_the_exit_code(shell: Shell) -> None:
     assert shell.says("run", "--gpus", "2", "--", "sh", "-c", "echo hello from $MUSTER_GPUS") == "hello from 0,1\n"
     failed = shell.type("run", "--", "sh", "-c", "echo oops >&2; exit 3")
-    assert (failed.exit_code, failed.stdout) == (1, "oops\n")
+    assert (failed.exit_code, failed.stdout) == (3, "oops\n")
     assert "failed: an error, exit code 3" in failed.stderr
+    by_rank = shell.type("run", "--workers", "2", "--", "sh", "-c", "sleep $MUSTER_RANK; exit $((40 + MUSTER_RANK))")
+    assert by_rank.exit_code in (40, 41)
+    assert "only rank 0 is shown" in by_rank.stderr
+    assert shell.type("run", "--", "sh", "-c", "kill -USR1 $$").exit_code == 128 + signal.SIGUSR1
+
+
+def test_a_command_runs_beside_a_worker(shell: Shell, folder: Path) -> None:
+    file = job_file(folder, "beside", "sleep 600", workers=2, resources={"gpus": 1}, env={"WORD": "hello"})
+    job = shell.says("submit", file, "-q").strip()
+    eventually(lambda: shell.is_in(job, "running"), what="the gang runs")
+    line = "read given; echo $given $WORD $MUSTER_RANK of $MUSTER_GPUS in $PWD; exit 9"
+    with shell.begin("exec", job, "--rank", "1", "--", line, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
+        said, _ = running.communicate("typed\n", timeout=60)
+    assert (running.returncode, said.split()[:3], said.split()[-1]) == (9, ["typed", "hello", "1"], str(folder))
+    assert shell.type("exec", job, "-t", "--", "true").exit_code == 2
+    assert "jobs.exec" in shell.says("audit")
+    shell.says("cancel", job)
+    shell.says("wait", job, code=6)
+    late = shell.type("exec", job, "--", "true")
+    assert (late.exit_code, "beside a worker" in late.stderr) == (3, True)
 
 
 def test_a_gang_is_followed_and_looked_at(shell: Shell, folder: Path) -> None:
@@ -157,6 +178,16 @@ def test_a_lead_makes_tokens_for_services_of_the_team_alone(shell: Shell) -> Non
     assert service.type("ps").exit_code == 3
 
 
+def test_a_job_submits_another_and_waits_for_it_with_the_token_that_it_finds(shell: Shell) -> None:
+    inner = shlex.join((*MUSTER, "run", "--name", "inner", "--", "echo", "from inside"))
+    told = shell.says("run", "--name", "outer", "--", "sh", "-c", f"{inner} && echo $MUSTER_TOKEN")
+    assert "from inside" in told
+    assert "_~" not in told
+    jobs = json.loads(shell.says("ps", "-a", "--name", "outer", "-o", "json"))
+    acting = f"{jobs[0]['id']} attempt 1 for {jobs[0]['user']}"
+    assert acting in shell.says("audit", "-n", "5", "-o", "json")
+
+
 def test_what_happened_can_be_replayed(shell: Shell, folder: Path) -> None:
     shell.says("run", "--gpus", "1", "--", "sleep", "0.2")
     assert shell.type("export", "trace.csv").exit_code == 0
@@ -213,7 +244,7 @@ def test_a_shell_on_a_node_is_typed_to(shell: Shell) -> None:
     eventually(lambda: shows(b"42 job-"), what="an answer")
     os.write(here, b"exit 5\n")
     eventually(lambda: typing.poll() is not None or shows(b"nothing like this"), what="the end")
-    assert typing.returncode == 1
+    assert typing.returncode == 5
     os.close(here)
 
 

@@ -26,6 +26,9 @@ def test_the_demo_runs_its_story_and_leaves_nothing_behind(tmp_path: Path) -> No
     assert "was preempted 1 time and lost a node 1 time, and went on where it had saved itself" in done.stdout
     assert done.stdout.count("↻") >= 3, "the curve marks both resumes, and a line says what the mark means"
     assert list(tmp_path.glob("muster-demo-*")) == []
+    after = done.stdout.partition("went on where it had saved itself")[2]
+    assert "`muster up -d --nodes 4x8` starts one that stays" in after
+    assert str(tmp_path) not in after, "what is gone is not pointed to"
     assert not _processes_that_mention(str(tmp_path))
 
 

@@ -48,3 +48,17 @@ def test_a_server_that_cannot_start_says_why(tmp_path: Path) -> None:
     failed = Shell(home=tmp_path / "home", folder=tmp_path).run("up", "-d", "--nodes", "many")
     assert failed.returncode == 2
     assert "'many' is not a cluster" in failed.stderr
+
+
+def test_a_configuration_for_a_server_that_runs_already_changes_nothing_and_says_so(shell: Shell) -> None:
+    if shell.type("ps").exit_code == 5:
+        assert shell.run("up", "-d", "--nodes", "2x4", "--port", "0").returncode == 0
+    file = shell.folder / "muster.toml"
+    file.write_text("[policy]\nmin_runtime = '3m'\n", "utf-8")
+    again = shell.run("up", "-d", "--config", str(file))
+    assert again.returncode == 0
+    assert f"nothing changed: the server is running already, and {file} is read when it starts" in again.stderr
+    assert f"`muster config apply {file}` puts its rules in force now" in again.stderr
+    assert '"min_runtime": "10m"' in shell.says("policy", "show", "-o", "json")
+    shell.says("config", "apply", str(file))
+    assert '"min_runtime": "3m"' in shell.says("policy", "show", "-o", "json")

@@ -41,7 +41,7 @@ def test_each_process_runs_beside_its_worker_and_ranks_follow_the_workers(machin
         "4/6 local 0 on 2 0,1",
         "5/6 local 1 on 2 0,1",
     ]
-    assert not list(runtime_folder(machine.home).glob(".mpi-*/*"))
+    assert not list(runtime_folder(machine.home).glob(".gang-*/*"))
 
 
 def test_a_line_may_call_mpirun_itself_between_other_commands(machine: Machine, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from muster.model.events import (
     WorkersExited,
     WorkersStarted,
 )
-from muster.model.ownership import Leadership
+from muster.model.machines.ownership import Leadership
 from muster.processes import entry
 from muster.worker.launch.runtime_folder import exit_record
 from muster.worker.messages import line

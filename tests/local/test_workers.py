@@ -1,11 +1,15 @@
 """Workers start where and as their file says, and what becomes of them is reported."""
 
 import os
+import signal
 import stat
+import sys
 from pathlib import Path
 
 import pytest
 
+from muster.access.attempt_keyring import grant_job_access
+from muster.attempt_token import attempt_token, secret_part
 from muster.backends.local.logs import read_log
 from muster.model.events import CheckpointSaved, StartFailed, WorkersExited, WorkersStarted
 from muster.model.ids import JobId
@@ -134,6 +138,37 @@ def test_a_worker_is_told_of_no_file_in_the_home_and_may_leave_anything_in_its_o
 def test_what_cannot_be_in_an_environment_is_a_failed_start(machine: Machine) -> None:
     machine.start(a_spec("true", env={"A": "x" * 200_000}))
     assert "cannot be started" in machine.heard(StartFailed).message
+
+
+def test_a_worker_finds_the_server_and_a_token_of_its_attempt_which_no_file_keeps(machine: Machine) -> None:
+    access = grant_job_access(machine.home, "http://127.0.0.1:1")
+    job = machine.start('echo "$MUSTER_URL $MUSTER_TOKEN"; echo "$MUSTER_TOKEN" | rev')
+    assert machine.exit_of().exit_code == 0
+    token = attempt_token(access.key, job, 1, "")
+    shown, backwards = machine.log().splitlines()
+    assert shown == f"http://127.0.0.1:1 {token.removesuffix(secret_part(token))}***"
+    assert backwards[::-1] == token
+    kept = [path for path in machine.home.rglob("*") if path.is_file()]
+    assert not [path for path in kept if token.encode() in path.read_bytes()]
+
+
+def test_a_token_that_the_job_was_given_is_not_replaced(machine: Machine) -> None:
+    grant_job_access(machine.home, "http://127.0.0.1:1")
+    machine.start(a_spec('echo "$MUSTER_TOKEN"', env={"MUSTER_TOKEN": "mine"}))
+    assert machine.exit_of().exit_code == 0
+    assert machine.log() == "mine\n"
+
+
+def test_a_signal_of_a_user_reaches_the_program_and_not_the_shell_around_it(machine: Machine) -> None:
+    program = (
+        "import signal; usr1 = {signal.SIGUSR1}; signal.pthread_sigmask(signal.SIG_BLOCK, usr1); "
+        "print('ready', flush=True); print(signal.sigwait(usr1).name, flush=True)"
+    )
+    job = machine.start(f'{sys.executable} -c "{program}"; echo "the shell goes on"')
+    machine.says("ready")
+    machine.backend.signal(job, signal.SIGUSR1)
+    assert machine.exit_of().exit_code == 0
+    assert machine.log() == "ready\nSIGUSR1\nthe shell goes on\n"
 
 
 def test_secrets_are_in_the_workers_environment_and_nowhere_else(machine: Machine) -> None:

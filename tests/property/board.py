@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from random import Random
 
+from muster.model.ids import NodeName
 from muster.model.job import Placement, Worker
+from muster.model.machines.constraint import parse_constraint, satisfies
 from muster.model.node import ClusterSpec, Node
 from muster.model.policy import Pool
 from muster.model.resources import GPU_MILLI, Request
@@ -21,10 +23,11 @@ class Board:
         }
         self._cpu = {node.name: node.cpu_milli for node in cluster.nodes}
         self._memory = {node.name: node.memory_bytes for node in cluster.nodes}
+        self._tenants: dict[NodeName, list[JobSpec]] = {}
 
     def seat(self, spec: JobSpec, sizes: dict[str, int], chance: Random) -> Placement | None:
         """Put a gang of these sizes somewhere, or nowhere."""
-        home = chance.choice(self._cluster.nodes)
+        home = chance.choice([node for node in self._cluster.nodes if self._accepts(spec, node)] or self._cluster.nodes)
         before = ({name: free.copy() for name, free in self._gpus.items()}, self._cpu.copy(), self._memory.copy())
         workers: list[Worker] = []
         for role in spec.roles:
@@ -39,9 +42,22 @@ class Board:
                 workers += group
                 home_type = next(node.gpu_type for node in nodes if node.name == group[0].node)
                 nodes = [node for node in nodes if node.gpu_type == home_type or not role.request.gpu_milli]
+        for node_name in dict.fromkeys(worker.node for worker in workers):
+            self._tenants.setdefault(node_name, []).append(spec)
         return tuple(workers)
 
+    def _accepts(self, spec: JobSpec, node: Node) -> bool:
+        """By its labels, its name and the jobs that are there."""
+        tenants = self._tenants.get(node.name, [])
+        if any(other.exclusive for other in tenants) or (spec.exclusive and tenants):
+            return False
+        if node.name in spec.exclude or (spec.nodelist and node.name not in spec.nodelist):
+            return False
+        return not spec.constraint or satisfies(node.known_as, parse_constraint(spec.constraint))
+
     def _suits(self, spec: JobSpec, request: Request, node: Node, home: Node) -> bool:
+        if not self._accepts(spec, node):
+            return False
         pool = self._pools.get(node.pool)
         if pool is not None and not pool.admits(tier=spec.tier, team=spec.team, can_resume=spec.can_resume):
             return False

@@ -92,10 +92,15 @@ def check_no_victim_is_superfluous(scenario: Scenario) -> None:
 def _fits_beside(scenario: Scenario, made: Plan, preemptor: JobId, stays: RunningJob) -> bool:
     """True when the preemptor starts in a world without the other victims, where promises are as good as taken.
 
-    A victim on whose GPUs, CPUs or memory another job was promised a place must leave for that job in any case.
+    A victim on whose GPUs, CPUs or memory another job was promised a place must leave for that job in any case, and so
+    must one that cannot share a node with that job because one of them wants it for itself.
+    The preemptor has to be gone when a reservation opens although it starts only when others have left.
     """
+    waits_ms = max([promise.start_ms - scenario.now_ms for promise in made.promises if promise.job == preemptor])
     others = [promise for promise in made.promises if promise.job != preemptor]
     if any(_share_a_gpu(stays.workers, promise.workers) for promise in others):
+        return False
+    if any(_exclude_each_other(stays, _as_running(scenario, promise.job, promise.workers)) for promise in others):
         return False
     gone = {entry.job for entry in made.evictions} | {
         job.id for job in scenario.running if job.leaving_by_ms is not None
@@ -117,6 +122,7 @@ def _fits_beside(scenario: Scenario, made: Plan, preemptor: JobId, stays: Runnin
         running=tuple(running),
         waiting=tuple(job for job in scenario.waiting if job.id == preemptor),
         promises=(),
+        reservations=tuple(evolve(each, from_ms=each.from_ms - waits_ms) for each in scenario.reservations),
         policy=Policy(preemption=False, elastic=False, consolidation=False),
     )
     return bool(planned(alone).starts)
@@ -125,6 +131,11 @@ def _fits_beside(scenario: Scenario, made: Plan, preemptor: JobId, stays: Runnin
 def _share_a_gpu(some: tuple[Worker, ...], others: tuple[Worker, ...]) -> bool:
     taken = {(worker.node, gpu) for worker in some for gpu in worker.gpus}
     return any((worker.node, gpu) in taken for worker in others for gpu in worker.gpus)
+
+
+def _exclude_each_other(one: RunningJob, other: RunningJob) -> bool:
+    nodes = {worker.node for worker in one.workers}
+    return (one.spec.exclusive or other.spec.exclusive) and any(worker.node in nodes for worker in other.workers)
 
 
 def _is_overbooked(scenario: Scenario, running: Sequence[RunningJob]) -> bool:

@@ -59,7 +59,8 @@ def _change(snapshot: Snapshot, scenario: Scenario, chance: Random, kind: str, _
             job = snapshot.running[chance.choice(running)]
             snapshot.respecify(job.id, evolve(job.spec, tier=chance.choice(scenario.tiers).name))
         case "resizable" if running:
-            snapshot.resizable(chance.choice(running), chance.random() < 0.5)
+            lost_workers = chance.randrange(2)
+            snapshot.resizable(chance.choice(running), chance.random() < 0.5, scenario.now_ms - 1_000, lost_workers)
         case "resize":
             made = planned(snapshot.scenario(scenario.now_ms))
             for resize in made.resizes:

@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from random import Random
 
-from muster.backends.agreement import Action, Announce, Decide, GangAgreement, GiveUp, RankNews, ShownStep
+from muster.backends.agreement import GangAgreement
+from muster.backends.agreement_terms import Action, Announce, Decide, GiveUp, RankNews, ShownStep
+from muster.core.lifecycle.save_interval import SaveTime
 from muster.model.ids import NodeName
 from muster.train.board import LEAVE
 
@@ -43,6 +45,18 @@ class Faults:
     restarts: int = 0
     hangs: bool = False
     last_step: int = 1_000_000
+    save: SaveTime | None = None
+    """How long a save takes; None for ranks that do not report their saves."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulatedSave:
+    """A save of one rank."""
+
+    rank: int
+    begun_ms: float
+    safe_ms: float
+    """When its part had a copy on another node, if there is one."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -58,6 +72,8 @@ class SimulatedRank:
     is_closed: bool = False
     has_left: bool = False
     is_hung: bool = False
+    every: int = 0
+    repeat_at: int = 0
 
 
 class SimulatedGang:
@@ -71,6 +87,7 @@ class SimulatedGang:
         self.actions: list[Action] = []
         self.acted: list[tuple[int, int, int, int]] = []
         """Rank, number of the announcement, its kind, and the step at which the rank acted on it."""
+        self.saves: list[SimulatedSave] = []
         self.ranks = [
             SimulatedRank(rank=rank, node=NodeName(f"n{rank % nodes}"), step=random.randrange(2))
             for rank in range(ranks)
@@ -180,6 +197,7 @@ class SimulatedGang:
                     step_us=int(self.faults.step_ms * 1000) if each.step > 1 else 0,
                 )
                 self.agreement.heard(each.rank, news)
+                self.send(self.agreement.keep_pace(self.now_ms))
         self.after(1_000, lambda: self._report(node))
 
     def _tick(self) -> None:
@@ -196,10 +214,11 @@ class SimulatedGang:
             self.after(1, lambda: self._advance(each, board))
             return
         each.waits_since_ms = None
-        self._act(each)
+        stood_ms = self._act(each)
         each.is_closed = each.step >= self.faults.last_step
         low, high = 1 - self.faults.jitter, 1 + self.faults.jitter
-        self.after(self.faults.step_ms * self._random.uniform(low, high), lambda: self._advance(each, board))
+        step_ms = self.faults.step_ms * self._random.uniform(low, high)
+        self.after(stood_ms + step_ms, lambda: self._advance(each, board))
 
     def _waits(self, each: SimulatedRank) -> bool:
         """True while the rank is at an open announcement, and has not waited for too long."""
@@ -208,8 +227,27 @@ class SimulatedGang:
         each.waits_since_ms = self.now_ms if each.waits_since_ms is None else each.waits_since_ms
         return self.now_ms - each.waits_since_ms < PATIENCE_MS
 
-    def _act(self, each: SimulatedRank) -> None:
+    def _act(self, each: SimulatedRank) -> int:
+        """Do what is due at this step; how long training stands still for it."""
+        is_due = bool(each.every) and each.step >= each.repeat_at
         for shown in each.shown[-2:]:
             if shown.state == COMMITTED and shown.step == each.step:
                 self.acted.append((each.rank, shown.number, shown.kind, each.step))
                 each.has_left |= shown.kind == LEAVE
+                is_due, each.every = True, shown.every
+        if not is_due:
+            return 0
+        each.repeat_at = each.step + each.every
+        return self._save(each, self.faults.save) if self.faults.save is not None else 0
+
+    def _save(self, each: SimulatedRank, time: SaveTime) -> int:
+        nodes = len({other.node for other in self.ranks})
+        safe_ms = self.now_ms + time.safe_ms(nodes)
+        self.saves.append(SimulatedSave(rank=each.rank, begun_ms=self.now_ms, safe_ms=safe_ms))
+        step = each.step
+
+        def reported() -> None:
+            self.agreement.saved(step, time, self.now_ms)
+
+        self.after(time.took_ms, lambda: self._deliver(f"from {each.node}", reported))
+        return time.cost_ms

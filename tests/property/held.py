@@ -15,6 +15,8 @@ REMEMBERED = {
     ("Ledger", "_limits"): "the limits above each team",
     ("Ledger", "_shares"): "what demands use up of these",
     ("Snapshot", "emptied"): "what could be free if jobs left, kept for the next plan",
+    ("Setting", "_filters"): "the nodes that jobs with equal wishes accept",
+    ("Setting", "_tenancies"): "next to what jobs cannot be that the same reservations admit",
     ("_Curve", "_given_back"): "running sums of what jobs give back",
     ("TurnCandidates", "_bands"): "who may be told to leave at the time of the last question",
     ("TurnCandidates", "_gpu_milli"): "what these occupy",

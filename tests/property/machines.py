@@ -51,6 +51,7 @@ def _node(chance: Random, kinds: list[Node], index: int, fan_out: list[int], *, 
         pool=kind.pool,
         state=chance.choice(list(NodeState)) if is_ill else NodeState.READY,
         bad_gpus=(chance.randrange(kind.gpus),) if is_ill and kind.gpus else (),
+        labels=chance.choice(((), ("ib",), ("ib", "nvme"), ("nvme",))),
     )
 
 

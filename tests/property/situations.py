@@ -4,6 +4,7 @@ Every node and every job comes from a seed of its own in a drawn list, so that a
 nodes and jobs, and drawing one costs little.
 """
 
+from collections.abc import Sequence
 from random import Random
 
 from hypothesis import strategies as st
@@ -11,6 +12,7 @@ from hypothesis.strategies import DrawFn
 
 from muster.model.ids import GpuType, JobId, TeamPath, TierName
 from muster.model.job import RunningJob
+from muster.model.machines.reservation import Reservation
 from muster.model.node import ClusterSpec
 from muster.model.policy import DEFAULT_TIERS, HOUR_MS, Order, Policy, Tier
 from muster.model.records import evolve
@@ -35,16 +37,47 @@ def situations(
     draw: DrawFn, *, nodes_max: int = 10, waiting_max: int = 10, policy: Policy | None = None, punctual: bool = False
 ) -> Scenario:
     """Anything that may come up. `punctual`: no job is past its limit and no node is ill."""
-    has_own_tiers, has_pools, has_teams, has_own_policy = draw(st.tuples(*[st.booleans()] * 4))
+    has = draw(st.tuples(*[st.booleans()] * 4))
     chance = Random(draw(SEEDS))
-    tiers = CUSTOM_TIERS if has_own_tiers and has_pools else DEFAULT_TIERS
-    pools = random_pools(chance, tiers, TEAM_PATHS[0]) if has_pools and chance.random() < 0.6 else ()
     nodes = draw(st.lists(SEEDS, min_size=1, max_size=nodes_max))
-    cluster = a_random_cluster(chance.getrandbits(32), nodes, pools, healthy=punctual)
-    board = Board(cluster, pools)
     crowd = draw(st.integers(0, 3)) * len(nodes)
     running = draw(st.lists(SEEDS, min_size=crowd, max_size=crowd + 4))
     waiting = draw(st.lists(SEEDS, min_size=draw(st.integers(0, waiting_max // 2)), max_size=waiting_max))
+    return _situation(has, chance, nodes, running, waiting, policy=policy, punctual=punctual)
+
+
+def a_situation(seed: int) -> Scenario:
+    """The situation that a seed stands for, more crowded than those that shrink well."""
+    chance = Random(f"situation {seed}")
+    has = (chance.random() < 0.3, chance.random() < 0.8, chance.random() < 0.6, chance.random() < 0.5)
+    nodes = _seeds(chance, chance.randint(1, 10))
+    running = _seeds(chance, round(chance.choice((0.5, 1, 1.5, 2, 4)) * len(nodes)))
+    waiting = _seeds(chance, chance.randint(1, 10))
+    scenario = _situation(has, chance, nodes, running, waiting)
+    limits = Policy(preemptions_per_team_hour=1) if chance.random() < 0.1 else None
+    recent = tuple((path, chance.randint(1, 3)) for path in TEAM_PATHS if chance.random() < 0.3)
+    return evolve(scenario, recent_preemptions=recent, policy=limits or scenario.policy)
+
+
+def _seeds(chance: Random, count: int) -> list[int]:
+    return [chance.getrandbits(32) for _ in range(count)]
+
+
+def _situation(
+    has: tuple[bool, ...],
+    chance: Random,
+    nodes: Sequence[int],
+    running: Sequence[int],
+    waiting: Sequence[int],
+    *,
+    policy: Policy | None = None,
+    punctual: bool = False,
+) -> Scenario:
+    has_own_tiers, has_pools, has_teams, has_own_policy = has
+    tiers = CUSTOM_TIERS if has_own_tiers and has_pools else DEFAULT_TIERS
+    pools = random_pools(chance, tiers, TEAM_PATHS[0]) if has_pools and chance.random() < 0.6 else ()
+    cluster = a_random_cluster(chance.getrandbits(32), nodes, pools, healthy=punctual)
+    board = Board(cluster, pools)
     return Scenario(
         now_ms=NOW_MS,
         cluster=cluster,
@@ -60,7 +93,28 @@ def situations(
             if (job := _runs(Random(seed), f"r{number}", board, cluster, tiers, punctual=punctual)) is not None
         ),
         waiting=tuple(waits_at_random(seed, f"w{number}", cluster, tiers) for number, seed in enumerate(waiting)),
+        reservations=_reservations(chance, cluster) if chance.random() < 0.3 else (),
     )
+
+
+def _reservations(chance: Random, cluster: ClusterSpec) -> tuple[Reservation, ...]:
+    """Nodes for a team, for a user or for nobody, now or soon or no more."""
+    names = [node.name for node in cluster.nodes]
+    made = []
+    for number in range(chance.randint(1, 2)):
+        from_ms = NOW_MS + chance.choice((-2, 0, 1, 2, 4)) * HOUR_MS
+        team, user = chance.choice((("", ""), ("", ""), (TEAM_PATHS[0], ""), ("", "ann")))
+        made.append(
+            Reservation(
+                name=f"s{number}",
+                nodes=tuple(sorted(chance.sample(names, chance.randint(1, len(names))))),
+                from_ms=from_ms,
+                to_ms=from_ms + chance.choice((1, 3, 10)) * HOUR_MS,
+                team=TeamPath(team),
+                user=user,
+            )
+        )
+    return tuple(made)
 
 
 def _policy(chance: Random) -> Policy:

@@ -1,11 +1,15 @@
 """Ranks that agree on a step save or leave there together, whatever is late, lost, restarted or finished."""
 
+from itertools import pairwise
 from random import Random
 
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from muster.backends.agreement import TRIES, Announce, Decide, GiveUp
+from muster.backends.agreement import TRIES
+from muster.backends.agreement_terms import Announce, Decide, GiveUp
+from muster.backends.save_pace import REPORT_MS
+from muster.core.lifecycle.save_interval import SaveTime
 from muster.train.board import LEAVE, SAVE
 from tests.property.gangs import Faults, SimulatedGang
 
@@ -108,3 +112,56 @@ def test_without_faults_all_ranks_save_together_and_leave_together(
     for acted in by_number.values():
         assert sorted(rank for rank, _ in acted) == list(range(ranks))
     assert all(each.has_left for each in gang.ranks)
+
+
+@settings(max_examples=60, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@given(
+    seed=st.integers(0, 2**32),
+    ranks=st.integers(1, 3),
+    every_ms=st.sampled_from([5_000, 20_000]),
+    part=st.floats(0, 0.5),
+    cost_part=st.floats(0, 1),
+    step_ms=st.sampled_from([5, 50, 300]),
+)
+def test_the_work_since_a_save_is_safe_within_one_interval_while_a_save_takes_less_than_half_of_it(
+    seed: int, ranks: int, every_ms: int, part: float, cost_part: float, step_ms: float
+) -> None:
+    time = a_save_within(part * every_ms - 2 * REPORT_MS, cost_part, ranks)
+    faults = Faults(delay_ms=20, step_ms=step_ms, jitter=0.5 if ranks == 1 else 0.0, save=time)
+    gang = SimulatedGang(Random(seed), ranks, ranks, faults)
+    gang.wish(5_000, SAVE, every_ms)
+    gang.run(5_000 + 8 * every_ms)
+    for rank in range(ranks):
+        # The first save is measured. From then on it is known how long one takes.
+        _, *saves = [each for each in gang.saves if each.rank == rank]
+        assert len(saves) >= 7
+        for one, other in pairwise(saves):
+            assert other.safe_ms - one.begun_ms <= every_ms
+            assert other.begun_ms - one.begun_ms >= every_ms * 0.4
+
+
+@settings(max_examples=30, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@given(
+    seed=st.integers(0, 2**32),
+    took_ms=st.sampled_from([100, 1_000, 6_000, 30_000, 90_000]),
+    faster=st.sampled_from([1, 3]),
+)
+def test_saves_keep_half_an_interval_and_their_own_duration_apart(seed: int, took_ms: int, faster: int) -> None:
+    every_ms, faults = 20_000, Faults(delay_ms=20, step_ms=60, save=SaveTime(took_ms=took_ms, cost_ms=20))
+    gang = SimulatedGang(Random(seed), 1, 1, faults)
+    gang.wish(5_000, SAVE, every_ms)
+    gang.after(6_000, lambda: setattr(faults, "step_ms", 60 / faster))
+    gang.run(5_000 + 6 * every_ms + 10 * took_ms)
+    # Those before it is known how long a save takes, and how fast steps are, may be closer together.
+    late = [each for each in gang.saves if each.begun_ms >= 5_000 + every_ms + took_ms]
+    assert len(late) > 2
+    assert all(other.begun_ms - one.begun_ms > max(every_ms * 0.4, took_ms) for one, other in pairwise(late))
+
+
+def a_save_within(safe_ms: float, cost_part: float, nodes: int) -> SaveTime:
+    """A save that is safe after so long, as far as there is time for a copy."""
+    for took_ms in range(max(int(safe_ms), 1), 0, -1):
+        time = SaveTime(took_ms=took_ms, cost_ms=int(took_ms * cost_part))
+        if time.safe_ms(nodes) <= safe_ms:
+            return time
+    return SaveTime(took_ms=1)

@@ -57,6 +57,8 @@ def check_places_and_estimates(scenario: Scenario) -> None:
     promised = {promise.job: promise.start_ms for promise in made.promises}
     explained = explain_all(snapshot, made, scenario.now_ms)
     assert [entry.position for entry in explained] == list(range(1, len(explained) + 1))
+    starts_ms = [promised[entry.job] for entry in explained if entry.job in promised]
+    assert starts_ms == sorted(starts_ms), "a job has a place in front of one with an earlier promise"
     for entry in explained:
         if entry.p50_ms is not None and entry.p90_ms is not None:
             assert scenario.now_ms <= entry.p50_ms <= entry.p90_ms, f"{entry.job} has estimates out of order"

@@ -31,9 +31,12 @@ from muster.formats.text.yaml_text import Loc
 from muster.model.errors import InvalidFile
 from muster.model.ids import GpuType, JobId, LevelName, TeamPath, TierName
 from muster.model.limits import MAX_DURATION_MS
+from muster.model.records import evolve
 from muster.model.resources import Request
 from muster.model.spec import (
     ArraySpec,
+    BatchSignal,
+    BatchSpec,
     CheckpointSpec,
     Dependency,
     DependencyWhen,
@@ -90,6 +93,16 @@ jobs = st.builds(
     roles=some_roles(),
     priority=st.integers(0, 100),
     launch=st.sampled_from(Launch),
+    batch=st.builds(
+        BatchSpec,
+        arguments=st.lists(lines, max_size=3).map(tuple),
+        tasks=st.integers(0, 100),
+        tasks_per_worker=st.integers(1, 100),
+        output=st.just("") | lines,
+        append=st.booleans(),
+        signal=st.none()
+        | st.builds(BatchSignal, name=st.sampled_from(["USR1", "TERM", "10"]), script_only=st.booleans()),
+    ),
     setup=st.just("") | lines,
     env=sorted_pairs(variables, lines),
     secrets=st.lists(variables, max_size=3).map(tuple),
@@ -126,7 +139,14 @@ jobs = st.builds(
 )
 
 
-@given(jobs)
+def legal(spec: JobSpec) -> JobSpec:
+    """A batch script, and workers that keep apart, need one role of one size."""
+    if len(spec.roles) == 1 and spec.elastic_role is None:
+        return evolve(spec, topology=evolve(spec.topology, spread=spec.preemptible))
+    return evolve(spec, launch=Launch.PLAIN) if spec.launch is Launch.SLURM else spec
+
+
+@given(jobs.map(legal))
 def test_every_job_comes_back_from_its_document(spec: JobSpec) -> None:
     document = job_document(spec)
     assert job_from_document(Document(file="f", value=document)) == spec

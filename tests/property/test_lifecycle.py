@@ -38,14 +38,14 @@ from muster.model.limits import FAULTS_IN_A_ROW
 from muster.model.node import Node
 from muster.model.plan import Why
 from muster.model.records import evolve
-from muster.model.requests import JobCancelRequested, JobHeld, JobReleased
+from muster.model.requests import JobCancelRequested, JobHeld, JobReleased, JobRequeueRequested
 from muster.model.spec import CheckpointSpec, JobSpec, Launch, Remedy, RetryCause
 from muster.model.telemetry import Hang, Straggler
 from tests.unit.core.lifecycle.builders import JOB, a_spec, exits, no_start
 
 PREP = JobId("prep")
 NODES = 4
-KINDS = 23
+KINDS = 24
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,6 +132,7 @@ def _any_event(draft: Draft, job: Job, at_ms: int) -> Event:
         JobCancelRequested(**about),
         JobHeld(**about),
         JobReleased(**about),
+        JobRequeueRequested(**about),
         TurnCame(**about),
         DependencyMet(dependency=PREP, **about),
         DependencyFailed(dependency=PREP, **about),

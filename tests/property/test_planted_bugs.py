@@ -9,12 +9,12 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis.errors import HypothesisWarning
 
 from muster.core import plan_lint, snapshot
-from muster.core.cluster import capacity, gang, horizons, tree
+from muster.core.cluster import capacity, footprint, gang, horizons, setting, tenancy, tree
 from muster.core.explaining import explain, forecast, post_plan
 from muster.core.order import queueing
 from muster.core.order.quota import Ledger
 from muster.core.planning import cycle, draft
-from muster.core.planning.displacing import last_resort, preemption, room_search, victim_search, victims
+from muster.core.planning.displacing import last_resort, preemption, room_search, victim_tally, victims
 from muster.core.planning.placing import placement
 from muster.core.planning.promising import promise_renewal
 from muster.model.plan import Reason, ReasonCode, Why
@@ -158,6 +158,23 @@ def topology_is_ignored(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(gang, "_levels", lambda *_: (0, 0))
 
 
+def labels_are_ignored(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(setting.Setting, "nodes_for", lambda *_: None)
+
+
+def nodes_are_never_for_one_job_alone(patch: pytest.MonkeyPatch) -> None:
+    for module in (setting, footprint):
+        patch.setattr(module, "tenancy_of", lambda **_: tenancy.ORDINARY)
+
+
+def reservations_are_ignored(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(draft, "horizons_at", lambda free, *_: horizons.Horizons(free))
+
+
+def reservations_are_for_everybody(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(setting, "admitted_kinds", lambda *_: ~0)
+
+
 def used_gpus_count_as_free(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(capacity.Capacity, "holds", lambda *_: True)
     patch.setattr(promise_renewal, "is_free_for", lambda *_: True)
@@ -215,7 +232,7 @@ def a_tier_stops_jobs_that_a_guarantee_shelters(patch: pytest.MonkeyPatch) -> No
         return honest(self, *args)._replace(sheltered=())
 
     patch.setattr(victims.Roster, "claim", shelters_no_job)
-    for module in (victim_search, preemption):
+    for module in (victim_tally, preemption):
         patch.setattr(module, "only_as_borrower", lambda *args: args[3].why is Why.RECLAIM)
 
 
@@ -252,7 +269,7 @@ def a_job_that_ends_leaves_something_behind(patch: pytest.MonkeyPatch) -> None:
 
 
 def a_job_that_fits_nowhere_is_told_nothing(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(explain._Explainer, "_behind", lambda *_: Reason(code=ReasonCode.CAPACITY, message="", would_help=""))
+    patch.setattr(explain, "AT_THE_NEXT_CHANGE", Reason(code=ReasonCode.CAPACITY, message="", would_help=""))
     patch.setattr(post_plan.PostPlan, "why_not", lambda *_: ())
 
 
@@ -266,7 +283,7 @@ def started_jobs_are_explained_as_well(patch: pytest.MonkeyPatch) -> None:
 
 
 def held_jobs_are_not_mentioned(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(explain, "not_considered", lambda _: ())
+    patch.setattr(explain, "not_considered", lambda *_: ())
 
 
 def whatever_is_busy_is_called_impossible(patch: pytest.MonkeyPatch) -> None:
@@ -299,6 +316,10 @@ PLANTED: tuple[tuple[Plant, Check], ...] = (
     (a_worker_is_left_out, nothing_is_violated),
     (limits_are_ignored, nothing_is_violated),
     (topology_is_ignored, nothing_is_violated),
+    (labels_are_ignored, nothing_is_violated),
+    (nodes_are_never_for_one_job_alone, nothing_is_violated),
+    (reservations_are_ignored, nothing_is_violated),
+    (reservations_are_for_everybody, nothing_is_violated),
     (backfill_ignores_promises, nothing_is_violated),
     (used_gpus_count_as_free, nothing_is_violated_over_time),
     (promises_are_forgotten, check_promises_over_cycles),

@@ -76,7 +76,7 @@ def test_every_part_of_a_record_is_needed() -> None:
             fold(state, event)
         met |= filled(recorded(state))
     wanted = {"starvation", "usage", "preemptions_ms", "run_times", "entitlements", "line", "due"}
-    assert wanted | {"jobs", "array_specs", "nodes", "node_faults", "node_notes", "lost"} <= met
+    assert wanted | {"jobs", "array_specs", "nodes", "node_notes", "lost"} <= met
 
 
 def filled(record: StateRecord) -> set[str]:

@@ -6,12 +6,14 @@ from muster.model.ids import GpuType, JobId, LevelName, TeamPath
 from muster.model.job import WaitingJob
 from muster.model.node import ClusterSpec
 from muster.model.policy import HOUR_MS, Tier
+from muster.model.records import evolve
 from muster.model.resources import GPU_MILLI, Request
 from muster.model.spec import CheckpointSpec, JobSpec, Parallelism, RoleSpec, TopologySpec
 from tests.builders import NOW_MS
 from tests.property.machines import GIB
 
 KINDS = ("single", "single", "single", "gang", "gang", "fractional", "elastic", "elastic", "roles", "tensor", "cpu")
+CONSTRAINTS = ("ib", "nvme", "!ib", "ib & nvme", "h100 | nvme", "!(ib | nvme)")
 TEAM_PATHS = tuple(TeamPath(path) for path in ("a", "a/x", "a/x/p", "a/y", "b", "b/z"))
 
 
@@ -19,18 +21,35 @@ def a_random_job(chance: Random, cluster: ClusterSpec, tiers: tuple[Tier, ...]) 
     """One job file."""
     kind = chance.choice(KINDS)
     hours = chance.choice((1, 2, 3, 5, None))
-    return JobSpec(
+    team, tier, roles = chance.choice(TEAM_PATHS), chance.choice(tiers).name, _roles(chance, kind)
+    priority = chance.choice((50, 50, 10, 90))
+    spec = JobSpec(
         name=kind,
-        team=chance.choice(TEAM_PATHS),
-        tier=chance.choice(tiers).name,
-        roles=_roles(chance, kind),
-        priority=chance.choice((50, 50, 10, 90)),
+        team=team,
+        tier=tier,
+        roles=roles,
+        priority=priority,
         parallelism=Parallelism(tensor=4 if kind == "tensor" else 1),
-        topology=_topology(chance, cluster.levels),
+        topology=evolve(_topology(chance, cluster.levels), spread=kind == "gang" and priority == 10),
         max_duration_ms=None if hours is None else hours * HOUR_MS,
         checkpoint=chance.choice((None, CheckpointSpec(path="/c"), CheckpointSpec(path="/c", grace_ms=60_000))),
         preemptible=chance.random() < 0.8,
     )
+    return with_wishes(chance, spec, cluster) if chance.random() < 0.25 else spec
+
+
+def with_wishes(chance: Random, spec: JobSpec, cluster: ClusterSpec) -> JobSpec:
+    """The same job, which does not take every node or does not share it."""
+    names = [node.name for node in cluster.nodes]
+    match chance.choice(("constraint", "constraint", "exclude", "nodelist", "exclusive", "exclusive")):
+        case "constraint":
+            return evolve(spec, constraint=chance.choice(CONSTRAINTS))
+        case "exclude":
+            return evolve(spec, exclude=(chance.choice(names),))
+        case "nodelist":
+            return evolve(spec, nodelist=tuple(chance.sample(names, chance.randint(1, len(names)))))
+        case _:
+            return evolve(spec, exclusive=True)
 
 
 def waits_at_random(
@@ -38,7 +57,7 @@ def waits_at_random(
 ) -> WaitingJob:
     """A job that wants to start; a few want to again, or do not yet."""
     chance = Random(seed)
-    oddity = chance.choice(("", "", "", "", "requeued", "held", "unmet", "survivor"))
+    oddity = chance.choice(("", "", "", "", "requeued", "held", "unmet", "survivor", "early"))
     some_node = chance.choice(cluster.nodes).name
     return WaitingJob(
         id=JobId(name),
@@ -50,6 +69,8 @@ def waits_at_random(
         held=oddity == "held",
         unmet=(JobId("other"),) if oddity == "unmet" else (),
         preferred_nodes=(some_node,) if oddity == "survivor" else (),
+        early=oddity == "early",
+        user=chance.choice(("", "ann")),
     )
 
 

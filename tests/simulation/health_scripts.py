@@ -12,9 +12,9 @@ from muster.backends.fake import FakeBackend, GangScript
 from muster.core.health import LIMITS, HealthPolicy, budget_readings
 from muster.core.health.guarding import gpus_out_most, nodes_out_most
 from muster.engine.engine import Engine, Submitted
-from muster.live.feed import Feed
-from muster.live.health_watch import HealthWatch
-from muster.live.publisher import Publisher
+from muster.live.publishing.feed import Feed
+from muster.live.publishing.publisher import Publisher
+from muster.live.watching.health_watch import HealthWatch
 from muster.model.events import HEALTH, NodeChanged, NodeReturned, NodeUnreachable
 from muster.model.ids import JobId, NodeName
 from muster.model.node import Node, NodeState

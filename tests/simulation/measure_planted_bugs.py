@@ -11,6 +11,7 @@ import pytest
 from muster.sim.campaign import check_crowd, check_schedule
 from tests.simulation.planted_bugs import PLANTED
 from tests.simulation.planted_node_bugs import PLANTED_ON_NODES
+from tests.simulation.planted_reservation_bugs import PLANTED_IN_RESERVATIONS
 from tests.simulation.planted_training_bugs import PLANTED_IN_TRAINING
 from tests.simulation.planted_verdict_bugs import PLANTED_IN_VERDICTS
 from tests.simulation.planted_wait_bugs import PLANTED_IN_CROWDS
@@ -18,7 +19,14 @@ from tests.simulation.planted_wait_bugs import PLANTED_IN_CROWDS
 SCHEDULES = 1_000
 PLANTS = {
     plant.__name__: plant
-    for plant in (*PLANTED, *PLANTED_ON_NODES, *PLANTED_IN_TRAINING, *PLANTED_IN_VERDICTS, *PLANTED_IN_CROWDS)
+    for plant in (
+        *PLANTED,
+        *PLANTED_ON_NODES,
+        *PLANTED_IN_TRAINING,
+        *PLANTED_IN_VERDICTS,
+        *PLANTED_IN_RESERVATIONS,
+        *PLANTED_IN_CROWDS,
+    )
 }
 
 

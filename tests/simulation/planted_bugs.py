@@ -14,6 +14,7 @@ from muster.core.lifecycle import (
     endings,
     gang,
     requests,
+    resizing,
     seats,
     stopping,
     timing,
@@ -24,6 +25,7 @@ from muster.core.planning import cycle
 from muster.core.planning.rearranging import growing
 from muster.engine import apply, consequences, controller
 from muster.engine import engine as engine_module
+from muster.engine.folding import projection
 from muster.engine.folding.folding import fold
 from muster.estimates.training import Training
 from muster.model.instructions import WakeAt
@@ -203,13 +205,13 @@ def a_job_that_does_not_leave_is_not_killed(patch: Patch) -> None:
 
 
 def workers_given_up_are_gone_at_once(patch: Patch) -> None:
-    honest = gang.resize
+    honest = resizing.resize
 
     def resize(job: Any, event: Any) -> Any:
         after, commands = honest(job, event)
         return evolve(after, leaving=(), leaving_by_ms=None), commands
 
-    patch.setattr(gang, "resize", resize)
+    patch.setattr(resizing, "resize", resize)
 
 
 def draining_nodes_take_work(patch: Patch) -> None:
@@ -315,6 +317,32 @@ def lost_work_is_written_off_again_and_again(patch: Patch) -> None:
     patch.setattr(Training, "lose", lose)
 
 
+def every_gang_changes_its_size_in_place(patch: Patch) -> None:
+    def start_again(job: Any, event: Any) -> Any:
+        return resizing._in_place(job, seats.reseat(job, event.workers), event.at_ms)
+
+    patch.setattr(resizing, "_start_again", start_again)
+
+
+def a_gang_gives_up_its_first_worker(patch: Patch) -> None:
+    patch.setattr(seats.Reseating, "keeps_first", True)
+
+
+def a_gang_that_starts_again_keeps_the_ranks_it_had(patch: Patch) -> None:
+    honest = resizing._start_again
+
+    def start_again(job: Any, event: Any) -> Any:
+        after, commands = honest(job, event)
+        return evolve(after, next_gang=seats.reseat(job, event.workers).workers), commands
+
+    patch.setattr(resizing, "_start_again", start_again)
+
+
+def others_get_the_seats_of_a_gang_that_starts_again(patch: Patch) -> None:
+    patch.setattr(projection, "_staying", lambda job: job.workers)
+    patch.setattr(projection, "_given_up", lambda job: job.leaving if job.state.holds_resources else ())
+
+
 PLANTED: dict[Plant, int] = {
     a_lost_node_keeps_its_jobs: 1,
     survivors_of_a_lost_node_are_forgotten: 1,
@@ -352,5 +380,9 @@ PLANTED: dict[Plant, int] = {
     promises_are_forgotten: 5,
     two_engines_may_write: 54,
     lost_work_is_written_off_again_and_again: 1,
+    every_gang_changes_its_size_in_place: 5,
+    a_gang_gives_up_its_first_worker: 40,
+    a_gang_that_starts_again_keeps_the_ranks_it_had: 40,
+    others_get_the_seats_of_a_gang_that_starts_again: 5,
 }
 """Every bug and the first schedule that finds it; `measure_planted_bugs` says which that is."""

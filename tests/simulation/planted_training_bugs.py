@@ -154,7 +154,7 @@ def a_late_report_counts_as_a_late_save(patch: Patch) -> None:
 
 PLANTED_IN_TRAINING: dict[Plant, int] = {
     a_part_that_is_reported_twice_counts_twice: 10,
-    parts_of_two_attempts_are_mixed: 112,
+    parts_of_two_attempts_are_mixed: 56,
     one_part_makes_a_checkpoint_complete: 10,
     the_newest_is_taken_although_it_is_not_complete: 29,
     a_damaged_checkpoint_is_resumed_from: 19,

@@ -10,6 +10,7 @@ from muster.sim.campaign.__main__ import main, seeds
 from muster.sim.campaign.violations import Violations
 from tests.simulation.planted_bugs import PLANTED, Plant
 from tests.simulation.planted_node_bugs import PLANTED_ON_NODES
+from tests.simulation.planted_reservation_bugs import PLANTED_IN_RESERVATIONS
 from tests.simulation.planted_training_bugs import PLANTED_IN_TRAINING
 from tests.simulation.planted_verdict_bugs import PLANTED_IN_VERDICTS
 from tests.simulation.planted_wait_bugs import PLANTED_IN_CROWDS
@@ -17,7 +18,7 @@ from tests.simulation.planted_wait_bugs import PLANTED_IN_CROWDS
 SCHEDULES = 300
 CROWDS = 100
 AT_ONCE = 10
-BUGS = PLANTED | PLANTED_ON_NODES | PLANTED_IN_TRAINING | PLANTED_IN_VERDICTS
+BUGS = PLANTED | PLANTED_ON_NODES | PLANTED_IN_TRAINING | PLANTED_IN_VERDICTS | PLANTED_IN_RESERVATIONS
 FURTHER = 100
 """Schedules after the known one in which a planted bug is looked for: planning may change which one finds it."""
 

@@ -27,7 +27,7 @@ def found(monkeypatch: pytest.MonkeyPatch, where: str, instead: object) -> bool:
 
 
 def test_a_guard_that_allows_everything_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert found(monkeypatch, "muster.live.health_watch.guarded", lambda wishes, *_: tuple(wishes))
+    assert found(monkeypatch, "muster.live.watching.health_watch.guarded", lambda wishes, *_: tuple(wishes))
 
 
 def test_a_judgement_by_single_readings_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,10 @@
 """What people who tried to break it have found."""
 
 import random
+import subprocess
+import sys
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import numpy as np
@@ -12,7 +15,7 @@ from muster.train import Checkpointer, restoring
 from muster.train.errors import StateMismatch, UnwritableCheckpoint
 from muster.train.notice_pipe import NoticePipe
 from muster.train.store.places import places_of
-from muster.train.surroundings import surroundings
+from muster.train.surroundings import place_in_world, surroundings
 from muster.train.uploader import Uploader
 from tests.train.jobs import AJob, environment, job
 
@@ -24,6 +27,26 @@ def an_uploader(job: AJob) -> Uploader:
     places = places_of(around, None)
     assert places is not None
     return Uploader(around, places, NoticePipe(str(job.notice)))
+
+
+def test_a_second_training_in_the_same_folder_saves_nothing_until_the_first_has_ended(tmp_path: Path) -> None:
+    script = (
+        "import sys; from muster.train import Checkpointer\n"
+        f"with Checkpointer({str(tmp_path)!r}) as checkpoints:\n"
+        "    checkpoints.save(1, {'from': 'the first'}).wait(); print('saved', flush=True); sys.stdin.read()\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", script], stdin=PIPE, stdout=PIPE) as first:
+        assert first.stdin is not None
+        assert first.stdout is not None
+        first.stdout.readline()
+        with environment({}), Checkpointer(str(tmp_path)) as second:
+            with pytest.raises(UnwritableCheckpoint, match="another process saves to"):
+                second.save(1, {"from": "the second"}).wait()
+            first.communicate()
+            state = {"from": ""}
+            assert second.restore(state) == 1
+            assert state == {"from": "the first"}
+            second.save(2, {"from": "the second"}).wait()
 
 
 def test_a_save_that_an_uploader_sees_before_its_first_part_is_uploaded_later(job: AJob) -> None:
@@ -70,7 +93,7 @@ def test_a_save_that_failed_leaves_nothing_behind(tmp_path: Path, monkeypatch: p
         monkeypatch.setattr(saving, "encode_part", _disk_is_full)
         with pytest.raises(UnwritableCheckpoint, match="No space"):
             checkpoints.save(2, {"w": np.ones(3)}).wait()
-    assert [path.name for path in tmp_path.iterdir()] == ["step-000000000001"]
+    assert [path.name for path in tmp_path.glob("[!.]*")] == ["step-000000000001"]
 
 
 def _disk_is_full(*_: Any) -> bytes:
@@ -106,3 +129,9 @@ def test_as_often_as_muster_thinks_best_may_be_said(every: str | None, tmp_path:
 def test_arguments_that_make_no_sense_are_refused(arguments: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises((TypeError, ValueError)):
         Checkpointer(str(tmp_path), **arguments)
+
+
+def test_a_batch_script_of_slurm_is_one_process_and_a_task_of_its_step_one_of_many() -> None:
+    batch = {"SLURM_PROCID": "0", "SLURM_NTASKS": "4"}
+    assert place_in_world(batch) == (0, 1)
+    assert place_in_world({**batch, "SLURM_PROCID": "2", "SLURM_STEP_ID": "0"}) == (2, 4)

@@ -88,6 +88,11 @@ PLACEMENTS: list[tuple[str, Scenario, Plan]] = [
         starts("w", [("r1-n1", range(8)), ("r2-n1", range(8))]),
     ),
     (
+        "two workers share a node",
+        one_waits(a_job(gpus=2, workers=2, spread=True)),
+        starts("w", [("n1", (0, 1)), ("n1", (2, 3))]),
+    ),
+    (
         "has waited long enough",
         one_waits(a_job(gpus=8, workers=2, prefer="rack", relax_after_ms=2 * HOUR_MS), cluster=racks(2, 1)),
         starts("w", [("r1-n1", range(8)), ("r2-n1", range(8))]),

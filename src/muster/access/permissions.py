@@ -24,6 +24,8 @@ class Permission(StrEnum):
     PEOPLE_NAME = "people.name"
     """Make tokens that act in the name of a person, and tokens that never expire."""
     AUDIT_SEE = "audit.see"
+    WHAT_IF = "what_if.run"
+    """Simulate with what the server knows about all jobs."""
 
 
 _VIEWER = frozenset({Permission.JOBS_SEE, Permission.CLUSTER_SEE, Permission.METRICS_SEE})
@@ -33,6 +35,7 @@ _OPERATOR = (_LEAD - {Permission.TOKENS_CHANGE}) | {
     Permission.NODES_CHANGE,
     Permission.POLICY_CHANGE,
     Permission.AUDIT_SEE,
+    Permission.WHAT_IF,
 }
 
 ALLOWED: dict[Role, frozenset[Permission]] = {

@@ -21,6 +21,13 @@ class Principal:
     label: str = ""
     """The name of the token."""
     expires_ms: int | None = None
+    attempt: str = ""
+    """The attempt of a job that acts for its owner, such as `job-7 attempt 1`; empty for people and programs."""
+
+    @property
+    def actor(self) -> str:
+        """Who acts, as the audit and the events say it."""
+        return f"{self.attempt} for {self.name}" if self.attempt else self.name
 
 
 def principal_of(token: Token) -> Principal:

@@ -6,8 +6,10 @@
     measures     what a training measures of itself
     nodes teams  machines and teams, with what is in use
     health       the health of nodes
+    history      what was used and wanted over time
     events       events as they are sent
     access       people, tokens and the audit
+    what_if      simulations and their figures
 
 Each answer is a frozen dataclass of the standard library, so that the client stays light to import. FastAPI and
 pydantic use its annotations, its marks and the texts below its fields for the OpenAPI document.

@@ -60,6 +60,25 @@ class FreshToken(Token):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SignInLink(Answer):
+    """A link that signs a browser in."""
+
+    path: Annotated[str, NEEDED]
+    """What follows the address of the server. The code is behind `#`, so that no server and no log gets it."""
+    expires: Time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session(Answer):
+    """A browser that has signed in. The other half of its secret is in a cookie."""
+
+    page: Annotated[str, NEEDED]
+    """What the page sends as `X-Muster-Page` with each request."""
+    name: str
+    expires: Time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry(Answer):
     """Who did what."""
 

@@ -27,6 +27,8 @@ class Checkpoint(Answer):
     """Its folder below the path in the job file."""
     problem: str | None
     """Why it cannot be restored, if that is known."""
+    unread: str | None
+    """Why its storage could not be looked at, so that this is only what Muster knows of it; null when that is fine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from muster.answers.base import Answer, Document
 from muster.answers.checkpoints import Saves
 from muster.answers.marks import NEEDED, SENT, Example, Items, Otherwise, Time, Word
 from muster.model.job import FINAL_STATES, Cause, JobState
-from muster.model.plan import ReasonCode
+from muster.model.plan import EstimateBasis, ReasonCode
 from muster.model.spec import DependencyWhen
 
 EXAMPLE = {"name": "train", "team": "nlp", "workers": 2, "resources": {"gpus": 8}, "run": "python train.py"}
@@ -120,6 +120,9 @@ class Job(Answer):
     first_started: Time | None
     ended: Time | None
     exit_code: int | None
+    """Of the workers that failed, the highest; null when none did, and when the program could not be started."""
+    problem: str | None
+    """Why the program could not be started, such as a folder or a secret that is missing."""
     retries: int
     """How many times it was retried after it failed by itself."""
     preemptions: int
@@ -145,10 +148,12 @@ class Job(Answer):
     """The ranks that are slow now."""
     hang: Standstill | None
     """Set while it stands still."""
+    no_larger: str | None
+    """Why a running elastic job has fewer workers than it may have; null for other jobs, and in lists."""
     max_duration_s: float | None
     """Its own limit; null when the limit of its tier applies."""
     spec: Annotated[Document, Example(EXAMPLE)]
-    """The job file."""
+    """The job file; empty in a brief list."""
 
     @property
     def is_final(self) -> bool:
@@ -169,6 +174,18 @@ class Reason(Answer):
     message: str
     would_help: Annotated[str | None, SENT]
     """What would have to change so that it can start."""
+    detail: str
+    """Which jobs or teams have what is missing, and until when; empty when there is nothing to add."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastEstimates(Answer):
+    """How the latest estimates on the same basis came true, of jobs that waited for at least a minute."""
+
+    given: int
+    """How many are counted."""
+    kept: int
+    """How many of these jobs had started by p90."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,6 +196,14 @@ class Estimate(Answer):
     """The job starts by then with a chance of 50 percent; null means later than the estimate looks ahead."""
     p90: Time | None
     """The job starts by then with a chance of 90 percent; null means later than the estimate looks ahead."""
+    basis: Annotated[str, Word(EstimateBasis)]
+    """The strongest thing that it rests on."""
+    rests_on: str
+    """The same in words."""
+    record: PastEstimates | None
+    """How good such estimates were lately; null when none has come true or not yet."""
+    track_record: str
+    """The same as a sentence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,6 +213,17 @@ class Promise(Answer):
     start: Time
     """When the job starts at the latest."""
     nodes: tuple[str, ...]
+    rests_on: str
+    """Why it is far away, where that is because running jobs have no limits of their own; else empty."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remark(Answer):
+    """One sentence about when a job starts. Times are told from now, so that they read the same in every time zone."""
+
+    text: Annotated[str, Example("It will probably start in 12 min.")]
+    at: Time | None
+    """The exact time that it speaks of, if it speaks of one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,10 +232,36 @@ class Why(Answer):
 
     job: Annotated[str, NEEDED]
     state: State
+    headline: Annotated[str, Example("It waits because too few GPUs are free.")]
+    """The whole answer in one sentence."""
     position: int | None
     """Its place in the queue, counted from 1; null when it is not queued."""
     reasons: tuple[Reason, ...]
     estimate: Estimate | None
+    hold: Promise | None
+    """The start that it was promised; null when there is no promise."""
+    starts_if: Annotated[tuple[str, ...], Example(("with 2 workers instead of 4",))]
+    """Changes of its size, each of which would start it now."""
+    when: tuple[Remark, ...]
+    """Its place, the promise, the estimate and how good such estimates were, in sentences."""
+    problem: str | None
+    """Why the program of its last attempt could not be started; null when it could, or was not tried yet."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitingStart(Answer):
+    """When one waiting job may start."""
+
+    job: Annotated[str, NEEDED]
+    name: str
+    team: str
+    user: str
+    """Who submitted it."""
+    gpus: float
+    """GPUs of the smallest gang that would run."""
+    submitted: Time
+    estimate: Estimate | None
+    """Null when there was no time to find out, or when the job may not start yet."""
     hold: Promise | None
     """The start that it was promised; null when there is no promise."""
 
@@ -233,12 +295,32 @@ class Stacks(Answer):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Preempted(Answer):
+    """A running job that would be told to save itself and leave."""
+
+    job: Annotated[str, NEEDED]
+    name: str
+    team: str
+    gpus: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DryRun(Answer):
     """What would happen to a job if it were submitted. Nothing was changed."""
 
     placement: tuple[Worker, ...] | None
     """Where it would start now; null when it would not."""
+    headline: Annotated[str, Example("It would wait because too few GPUs are free.")]
+    """The whole answer in one sentence."""
     reasons: tuple[Reason, ...]
     """Why it would wait."""
+    starts_if: tuple[str, ...]
+    """Changes of its size, each of which would start it now."""
     estimate: Estimate | None
+    preempts: Annotated[tuple[Any, ...], Items(Preempted)]
+    """The running jobs that would leave for it, of those that you may see."""
+    preempts_others: Annotated[int, Otherwise(0)]
+    """How many more would leave for it."""
+    when: tuple[Remark, ...]
+    """The estimate and how good such estimates were, in sentences."""
     cost: Annotated[Cost | None, SENT]

@@ -30,3 +30,9 @@ class Team(Answer):
     waiting: int
     usage_gpu_s: float
     """GPU time that counts for fair share, in GPU seconds; it decays with the half-life of the policy."""
+    average_gpus: Annotated[float, Otherwise(0)]
+    """The same as a number of GPUs: what the team used on average, with old use counting less."""
+    share: Annotated[float, Otherwise(0)]
+    """What fair share compares: `average_gpus` and GPUs in use now, over its weight. The lowest goes first."""
+    warnings: tuple[str, ...]
+    """What is doubtful about its quota, such as a guarantee above what the cluster has."""

@@ -8,9 +8,11 @@ routes              one file per noun
 authorized_changes  sends a change to the writer, with its entry in the audit
 parsing             reads job files, long ones in separate processes
 lookups             finds jobs, and why a job waits
+what_if             simulations of what would be otherwise, in separate processes
 schemas rendering   what is received, and model values as they are sent; one file per noun
 streams             events, encoded once and sent to every watcher that may see them
 problems            every error as a problem document
-openapi             the OpenAPI document
+openapi __main__    the OpenAPI document, and printing it
+dashboard           the dashboard as it is built into the package
 server              listening, and stopping in order
 """

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 
 from muster.api.front.hosts import AllowedHosts
 from muster.api.problems.concealing import Concealing
@@ -10,9 +11,9 @@ from muster.backends.base import LiveBackend
 from muster.core.health import HealthPolicy
 from muster.live.clock import Clock
 from muster.live.control_plane import ControlPlane
-from muster.live.health_watch import HealthWatch
-from muster.live.metrics import Metrics
-from muster.live.progress_watch import JobProgress
+from muster.live.publishing.metrics import Metrics
+from muster.live.watching.health_watch import HealthWatch
+from muster.live.watching.progress_watch import JobProgress
 from muster.model.client_limits import BODY_BYTES, JOB_BODY_BYTES, REQUESTS_AT_ONCE, REQUESTS_PER_S, STRANGERS_AT_ONCE
 from muster.model.ids import JobId
 from muster.model.limits import HEARTBEAT_S, LOG_POLL_S, SEND_S, STREAM_S, WATCHERS
@@ -70,4 +71,10 @@ class Deps:
     kept_stacks: Callable[[JobId, int], Mapping[int, str] | None] = _nothing
     """The stacks that were captured when an attempt of a job stood still."""
     health: HealthWatch = field(default_factory=lambda: HealthWatch(HealthPolicy(), now_ms=0))
+    job_key: bytes = b""
+    """What the tokens of attempts are derived from; empty when jobs have none."""
+    simulator: tuple[str, ...] = ()
+    """The command of a process that answers what-if questions; empty where there is none."""
+    kept_estimates: Path | None = None
+    """The file in which start estimates and their outcomes outlive a restart."""
     settings: Settings = Settings()

@@ -13,12 +13,14 @@ from fastapi import FastAPI, Request, Security, WebSocket
 from fastapi.dependencies.models import Dependant
 from fastapi.routing import APIRoute, APIWebSocketRoute, iter_route_contexts
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from starlette.requests import cookie_parser
 from starlette.routing import BaseRoute
 from starlette.types import Scope
 
 from muster.access.keyring import Keyring
 from muster.access.permissions import Permission
 from muster.access.principal import Principal, may, may_somewhere
+from muster.access.sessions import joined
 from muster.api.deps import Audience, Deps
 from muster.api.front.rates import refuse_if_too_often
 from muster.api.services import Services, subject_of
@@ -31,6 +33,12 @@ PRINCIPAL = "muster.principal"
 
 TICKET = "bearer."
 """The prefix of a websocket subprotocol that carries a token."""
+
+PAGE_TICKET = "page."
+"""The prefix of a websocket subprotocol that carries the page's half of a session."""
+
+PAGE_HEADER = b"x-muster-page"
+SESSION_COOKIE = "muster_session"
 
 _bearer = HTTPBearer(auto_error=False, scheme_name="token", description="`muster_<id>_<secret>`", bearerFormat="muster")
 
@@ -51,6 +59,11 @@ class Caller:
     def name(self) -> str:
         """The name in which the caller acts."""
         return self.principal.name
+
+    @property
+    def actor(self) -> str:
+        """The caller as events and the audit name it: also the attempt of a job that acts for its owner."""
+        return self.principal.actor
 
     @property
     def subject(self) -> str:
@@ -109,7 +122,10 @@ def _is_local(request: Request) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class NeedsTicket:
-    """Like `Needs`, for a websocket. Browsers cannot send the header, so they offer `bearer.TOKEN` as a subprotocol."""
+    """Like `Needs`, for a websocket. Browsers cannot send headers, so they offer a secret as a subprotocol.
+
+    That is `bearer.TOKEN`, or `page.HALF` with the page's half of a session, whose other half is in the cookie.
+    """
 
     permission: Permission
 
@@ -125,16 +141,35 @@ class NeedsTicket:
 
 
 def bearer(scope: Scope) -> str:
-    """The secret in the `Authorization` header of a request; empty when there is none."""
-    shown = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"authorization"), "")
+    """The secret that a request shows; empty when there is none.
+
+    Programs send it in the `Authorization` header. A browser that is signed in sends one half in its cookie, and the
+    page the other half in a header of its own, which no foreign page can set.
+    """
+    shown = header_of(scope, b"authorization")
+    if not shown:
+        return joined(session_cookie(scope), header_of(scope, PAGE_HEADER))
     kind, _, secret = shown.partition(" ")
     return secret.strip() if kind.lower() == "bearer" else ""
+
+
+def header_of(scope: Scope, wanted: bytes) -> str:
+    """The first header with this name; empty when there is none."""
+    return next((value.decode("latin-1") for name, value in scope["headers"] if name == wanted), "")
+
+
+def session_cookie(scope: Scope) -> str:
+    """The half of a session's secret that the browser keeps; empty when it has none."""
+    return cookie_parser(header_of(scope, b"cookie")).get(SESSION_COOKIE, "")
 
 
 def _ticket(websocket: WebSocket) -> str:
     if secret := bearer(websocket.scope):
         return secret
     offered: list[str] = websocket.scope.get("subprotocols", [])
+    pages = (each.removeprefix(PAGE_TICKET) for each in offered if each.startswith(PAGE_TICKET))
+    if secret := joined(session_cookie(websocket.scope), next(pages, "")):
+        return secret
     return next((each.removeprefix(TICKET) for each in offered if each.startswith(TICKET)), "")
 
 

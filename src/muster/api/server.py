@@ -53,10 +53,15 @@ async def serve_on(
     on_listening: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Like `serve`, inside an event loop that already runs."""
-    scheme = "http" if listening.certificate is None else "https"
-    server = _Server(_config(app, listening), f"{scheme}://{_authority(listener)}", on_listening)
+    server = _Server(_config(app, listening), address_of(listener, listening), on_listening)
     app.state.server = server
     await server.serve(sockets=[listener])
+
+
+def address_of(listener: socket.socket, listening: Listening) -> str:
+    """The address of a server that listens there."""
+    scheme = "http" if listening.certificate is None else "https"
+    return f"{scheme}://{_authority(listener)}"
 
 
 def bound(listening: Listening) -> socket.socket:

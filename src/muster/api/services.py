@@ -6,21 +6,33 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import ParamSpec, TypeVar
 
+from muster.access.attempt_keyring import AttemptKeyring
 from muster.access.keyring import Keyring
 from muster.access.permissions import Permission
 from muster.access.principal import Principal
+from muster.access.sessions import SignInCodes
 from muster.api.deps import Deps
 from muster.api.front.denials import Denials
 from muster.api.front.fair_queue import FairQueue
 from muster.api.front.rates import Rates, refuse_if_too_often
+from muster.api.front.turns import PRESENT
 from muster.api.lookups.explanations import Explanations
 from muster.api.lookups.job_list import JobList
 from muster.api.lookups.records import Records
 from muster.api.parsing.readers import Readers
 from muster.api.streams.hub import Hub
 from muster.api.streams.stream_limit import StreamLimit
+from muster.api.what_if.simulations import Simulations
 from muster.live.inbox import Action
-from muster.model.client_limits import STRANGERS_PER_S, TURNS, TURNS_ALONE, TURNS_EACH, TURNS_WAITING
+from muster.model.client_limits import (
+    STRANGERS_PER_S,
+    TURNS,
+    TURNS_ALONE,
+    TURNS_EACH,
+    TURNS_WAITING,
+    WRITES,
+    WRITES_EACH,
+)
 from muster.model.limits import (
     LOG_FOLLOWERS,
     LOG_FOLLOWERS_PER_CALLER,
@@ -47,16 +59,20 @@ class Services:
 
     def __init__(self, deps: Deps) -> None:
         self.deps = deps
-        self.keyring = Keyring(deps.tokens)
+        attempts = AttemptKeyring(deps.tokens, key=deps.job_key, find=lambda job: deps.control.view.jobs.get(job, None))
+        self.keyring = Keyring(deps.tokens, attempts)
+        self.sign_in_codes = SignInCodes()
         self.records = Records(deps.control, deps.jobs)
         self.job_list = JobList(deps.control, self.records)
         self.hub = Hub(deps, self.records)
-        self.explanations = Explanations(deps.control, self.records)
+        self.explanations = Explanations(deps.control, self.records, deps.kept_estimates)
         self.closing = asyncio.Event()
         """Set when the server stops, so that streams end."""
         self.rates = Rates(deps.settings.requests_per_s, deps.settings.requests_at_once)
         self.strangers = Rates(STRANGERS_PER_S, deps.settings.strangers_at_once)
         self.turns = FairQueue(TURNS, each=TURNS_EACH, alone=TURNS_ALONE, waiting=TURNS_WAITING)
+        self.writes = FairQueue(WRITES, each=WRITES_EACH, alone=WRITES, waiting=TURNS_WAITING)
+        """Requests that wait for the writer."""
         self.denials = Denials(deps.control, deps.clock.now_ms)
         self.readers = Readers()
         self.followers = StreamLimit(LOG_FOLLOWERS, "logs", each=LOG_FOLLOWERS_PER_CALLER)
@@ -66,12 +82,14 @@ class Services:
         self.stacks = StreamLimit(STACKS_AT_ONCE, "captures of stacks", each=STACKS_AT_ONCE // 2)
         self.verifying = StreamLimit(1, "walks through the audit")
         self.counting = Counting()
+        self.what_ifs = Simulations(deps.simulator)
 
     def close(self) -> None:
         """End all streams and background work, so that the server can stop."""
         self.closing.set()
         self.denials.close()
         self.readers.close()
+        self.what_ifs.close()
         self.hub.close()
         self.explanations.close()
         self.records.close()
@@ -90,8 +108,20 @@ class Services:
         return await loop.run_in_executor(self._terminal_threads, partial(act, *given, **more))
 
     async def ask(self, action: Action[T]) -> T:
-        """Have the writer run an action. Returns its result when it is durable."""
-        return await asyncio.wrap_future(self.deps.control.ask(action))
+        """Have the writer run an action. Returns its result when it is durable.
+
+        Meanwhile the request has no turn, and others are answered.
+        """
+        turn = PRESENT.get()
+        subject = ""
+        if turn is not None:
+            turn.end()
+            subject = turn.subject
+        await self.writes.enter(subject)
+        try:
+            return await asyncio.wrap_future(self.deps.control.ask(action))
+        finally:
+            self.writes.leave(subject)
 
     async def note_denial(self, principal: Principal, action: str, subject: str) -> None:
         """Note in the audit that a caller was refused a change."""

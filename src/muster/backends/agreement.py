@@ -10,12 +10,18 @@ not, or an answer is missing, it is cancelled and a later step is announced: a f
 
 After a commit nothing is announced until every rank has passed the step, so that no rank overlooks it.
 
+Ranks that were told to save again and again count steps. Shortly before a save is due by the clock, an earlier step is
+announced if they would come to theirs too late, and another number of steps if theirs does not fit any more.
+
 Pure: it is told the time, in milliseconds of any monotonic clock, and returns what is to be sent.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from muster.backends.agreement_terms import Action, Announce, Decide, GiveUp, RankNews, ShownStep
+from muster.backends.save_pace import SavePace
+from muster.core.lifecycle.save_interval import SaveTime
 from muster.model.ids import NodeName
 from muster.train.board import LEAVE, SAVE
 
@@ -52,62 +58,14 @@ INTERVAL_PART = 4
 """A wish to save at an interval that differs from the present one by less than one part in this many changes nothing.
 """
 
+AHEAD_MS = 1_500
+"""How long before a save is due its step is announced: a report on each rank comes in meanwhile."""
 
-@dataclass(slots=True, kw_only=True)
-class RankNews:
-    """What is known of one rank."""
+PACE_LOOK_MS = 200
+"""Pause between two looks whether a save is due: each goes through all ranks."""
 
-    node: NodeName
-    worker: int
-    world: int
-    step: int
-    board: int
-    """Differs when the process of the rank was replaced."""
-    is_closed: bool
-    heard_ms: float
-    step_us: int = 0
-    """The median duration of its steps; 0 when it is not known."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownStep:
-    """What the board of one rank said after an announcement was shown on it."""
-
-    rank: int
-    world: int
-    step: int
-    board: int
-    is_closed: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Announce:
-    """Show an announcement on all boards, and answer with their steps."""
-
-    number: int
-    kind: int
-    step: int
-    every: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Decide:
-    """Commit or cancel an announcement."""
-
-    number: int
-    is_kept: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GiveUp:
-    """The ranks cannot agree to leave. They must be told in another way."""
-
-    because: str
-    is_ending: bool = False
-    """True when ranks have ended their training: the others are about to, and need not be told at once."""
-
-
-Action = Announce | Decide | GiveUp
+PACE_REST_MS = 5_000
+"""How long the pace is left alone when the ranks did not agree on it. They go on saving as they were told before."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -149,6 +107,9 @@ class GangAgreement:
         """A wish to leave that is not fulfilled, and until when it is worth trying."""
         self._tries = 0
         self._committed: _Committed | None = None
+        self._pace = SavePace()
+        self._paced_ms = 0.0
+        """When to look next whether a save is due."""
         self.is_leaving = False
         """True once all ranks have agreed to leave."""
 
@@ -185,6 +146,16 @@ class GangAgreement:
             news.step_us = news.step_us or known.step_us
             news.is_closed = news.is_closed or known.is_closed
         self._ranks[rank] = news
+        if any(each.world != news.world for each in self._ranks.values()):
+            self._forget_other_worlds(news)
+
+    def _forget_other_worlds(self, news: RankNews) -> None:
+        """Drop ranks of a world that the gang has left: an elastic gang was formed again with another size."""
+        self._ranks = {
+            rank: each
+            for rank, each in self._ranks.items()
+            if each.world == news.world or news.heard_ms - each.heard_ms <= STALE_MS
+        }
 
     def lost(self, workers: Iterable[int], *, have_finished: bool) -> list[Action]:
         """These workers are gone, with their ranks."""
@@ -195,12 +166,52 @@ class GangAgreement:
 
     def save(self, every_ms: int, now_ms: float) -> list[Action]:
         """Have all ranks save soon, and then again each time after `every_ms`; 0 means once."""
-        if self.is_leaving or self._leaves_by_ms is not None or self._saves_by_itself(every_ms, now_ms):
+        self._pace.every_ms = every_ms
+        if self.is_leaving or self._leaves_by_ms is not None or self._saves_by_itself(now_ms):
             return []
         if self._save_every_ms is None:
             self._tries = 0
         self._save_every_ms = every_ms
         return self.look(now_ms)
+
+    def saved(self, step: int, time: SaveTime, now_ms: float) -> None:
+        """Ranks on one node have saved their parts of a step, which took so long."""
+        if step > self._pace.step and not self.is_busy:
+            self._tries = 0
+        self._pace.saved(step, time, len(self.nodes), now_ms)
+
+    def keep_pace(self, now_ms: float) -> list[Action]:
+        """What is to be sent so that the ranks save in time by themselves. Call it whenever a rank was heard of."""
+        last = self._committed
+        if last is None or not last.every or self.is_busy or self.is_leaving or now_ms < self._paced_ms:
+            return []
+        self._paced_ms = now_ms + PACE_LOOK_MS
+        step = self._paced_step(last, now_ms)
+        if step is None or self._is_settling(now_ms) or self._missing(now_ms) or not self._knows(last):
+            return []
+        if self._tries >= TRIES:
+            self._tries, self._paced_ms = 0, now_ms + PACE_REST_MS
+            return []
+        return [self._announced(SAVE, step, self._pace.steps(self._step_us()), now_ms)]
+
+    def _paced_step(self, last: _Committed, now_ms: float) -> int | None:
+        """The step at which to save next, if the ranks are to be told another than theirs or another number of steps.
+
+        While a save is not reported it is under way, or has failed. Then no earlier step is announced.
+        """
+        step_us, highest = self._step_us(), self._highest(now_ms)
+        if not step_us or highest < last.step:
+            return None
+        step = theirs = last.step + ((highest - last.step) // last.every + 1) * last.every
+        soonest = highest + 1 + self._margin(step_us)
+        due_ms = self._pace.due_ms
+        if due_ms is not None and self._pace.step >= theirs - last.every:
+            steps_left = int(max(due_ms - now_ms, 0) * 1000) // step_us
+            step = min(theirs, max(self._lowest(now_ms) + steps_left, soonest))
+        is_near = (step - soonest) * step_us <= max(AHEAD_MS * 1000, step_us)
+        if not is_near or step < soonest or (step == theirs and self._is_fitting(last)):
+            return None
+        return step
 
     def leave(self, by_ms: float, now_ms: float) -> list[Action]:
         """Have all ranks save and leave soon. It is given up at `by_ms` at the latest."""
@@ -260,10 +271,13 @@ class GangAgreement:
         announced = current.announced
         left = announced.step - min(each.step for each in current.answers.values())
         expected_ms = left * self._step_us() / 1000 or SETTLING_MS
+        boards = tuple(sorted((each.rank, each.board) for each in current.answers.values()))
+        if self._committed is not None and self._committed.boards != boards:
+            self._pace.forget()
         self._committed = _Committed(
             step=announced.step,
             every=announced.every,
-            boards=tuple(sorted((each.rank, each.board) for each in current.answers.values())),
+            boards=boards,
             until_ms=now_ms + min(ANSWER_MS + SETTLING_TIMES * expected_ms, SETTLING_MS),
         )
         self._tries = 0
@@ -283,15 +297,15 @@ class GangAgreement:
             return []
         kind = SAVE if self._leaves_by_ms is None else LEAVE
         step_us = self._step_us()
-        every_ms = self._save_every_ms or 0
-        # A tenth less, so that steps that become a little slower do not stretch the time between saves.
-        every = max(every_ms * 900 // step_us, 1) if kind == SAVE and every_ms and step_us else 0
+        every = self._pace.steps(step_us) if kind == SAVE else 0
+        return [self._announced(kind, self._highest(now_ms) + 1 + self._margin(step_us), every, now_ms)]
+
+    def _announced(self, kind: int, step: int, every: int, now_ms: float) -> Announce:
         self._number += 1
-        step = self._highest(now_ms) + 1 + self._margin(step_us)
-        announced = Announce(number=self._number, kind=kind, step=step, every=every)
         self._tries += 1
+        announced = Announce(number=self._number, kind=kind, step=step, every=every)
         self._round = _Round(announced=announced, until_ms=now_ms + ANSWER_MS, waiting=set(self.nodes))
-        return [announced]
+        return announced
 
     def _hopeless(self, now_ms: float) -> str:
         """Why nothing more is tried; empty while it may succeed."""
@@ -336,17 +350,21 @@ class GangAgreement:
         boards = dict(last.boards)
         return any(each.step < last.step and boards.get(rank) == each.board for rank, each in self._ranks.items())
 
-    def _saves_by_itself(self, every_ms: int, now_ms: float) -> bool:
-        """True when the ranks save at nearly this interval anyway, and none of them was replaced since."""
+    def _saves_by_itself(self, now_ms: float) -> bool:
+        """True when the ranks save at nearly the wanted interval anyway, and none of them was replaced since."""
         last = self._committed
         if last is None or self._is_settling(now_ms):
             return last is not None
-        if not last.every or not every_ms:
-            return False
-        if last.boards != tuple(sorted((rank, each.board) for rank, each in self._ranks.items())):
-            return False
-        pace_us, wanted_us = last.every * self._step_us(), every_ms * 1000
-        return abs(pace_us - wanted_us) * INTERVAL_PART <= wanted_us
+        return bool(last.every) and self._knows(last) and self._is_fitting(last)
+
+    def _is_fitting(self, last: _Committed) -> bool:
+        """True when the ranks make about as many steps between saves as they should."""
+        wanted = self._pace.steps(self._step_us())
+        return abs(last.every - wanted) * INTERVAL_PART <= wanted
+
+    def _knows(self, last: _Committed) -> bool:
+        """True when no process was replaced since the ranks agreed: all of them count the same steps."""
+        return last.boards == tuple(sorted((rank, each.board) for rank, each in self._ranks.items()))
 
     def _step_us(self) -> int:
         """The median duration of a step; 0 when it is not known."""
@@ -356,6 +374,9 @@ class GangAgreement:
     def _highest(self, now_ms: float) -> int:
         """The highest step of any rank by now, if all of them went on at their pace since they were heard of."""
         return max(_guessed(each, now_ms) for each in self._ranks.values())
+
+    def _lowest(self, now_ms: float) -> int:
+        return min(_guessed(each, now_ms) for each in self._ranks.values())
 
     def _margin(self, step_us: int) -> int:
         """How many steps an announcement may take to arrive."""

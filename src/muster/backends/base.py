@@ -67,10 +67,35 @@ class MeasuredStep:
     at_ms: int
     step: int
     values: Mapping[str, float]
+    no_numbers: tuple[str, ...] = ()
+    """What it measured and was no number: a loss that has become infinite or undefined."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Beside:
+    """A command to run beside a worker, in its place."""
+
+    rank: int
+    line: str
+    """What a shell runs."""
+    has_terminal: bool = False
 
 
 class Terminal(Protocol):
-    """A user's connection to the terminal of a worker. Calls may wait: one thread reads, another writes."""
+    """A user's connection to the terminal of a worker, or to a command beside it.
+
+    Calls may wait: one thread reads, another writes.
+    """
+
+    @property
+    def exit_code(self) -> int | None:
+        """How a command beside a worker ended; None while it runs, and when it could not be started."""
+        ...
+
+    @property
+    def over(self) -> str:
+        """Why there is no more output; empty while there may be."""
+        ...
 
     def read(self) -> bytes:
         """Wait for more output; empty when there will be none, also once it was closed."""
@@ -84,8 +109,12 @@ class Terminal(Protocol):
         """The window has another size."""
         ...
 
+    def end_input(self) -> None:
+        """Nothing more will be typed."""
+        ...
+
     def close(self) -> None:
-        """Detach, and let `read` return; the job goes on."""
+        """Detach, and let `read` return. The job goes on; a command beside it is ended."""
         ...
 
 
@@ -154,10 +183,17 @@ class LiveBackend(Backend, Protocol):
         """
         ...
 
+    def signal(self, job: JobId, number: int, *, script_only: bool = False) -> None:
+        """Send a signal to the processes of a job, or only to the shell of its batch script. Never waits."""
+        ...
+
     def end_runs(self, runs: Iterable[str]) -> None:
         """These runs are over for good: their hot checkpoints are removed once they are copied. Never waits."""
         ...
 
-    def attach(self, job: JobId) -> Terminal:
-        """Attach to the terminal of a job's first worker. Raises `NotFound` when it has no terminal."""
+    def attach(self, job: JobId, beside: Beside | None = None) -> Terminal:
+        """Attach to the terminal of a job's first worker, or run a command beside one of its workers.
+
+        Raises `NotFound` when there is no such worker, or it has no terminal.
+        """
         ...

@@ -7,12 +7,21 @@ from muster.checker.facts import Facts
 from muster.checker.limits import limit_problems
 from muster.checker.lists import list_problems
 from muster.checker.promises import promise_problems
+from muster.checker.reservations import reservation_problems
 from muster.checker.room import room_problems
 from muster.checker.seats import seat_problems
 from muster.model.plan import Plan
 from muster.model.scenario import Scenario
 
-RULES = (list_problems, seat_problems, room_problems, limit_problems, eviction_problems, promise_problems)
+RULES = (
+    list_problems,
+    seat_problems,
+    room_problems,
+    limit_problems,
+    eviction_problems,
+    promise_problems,
+    reservation_problems,
+)
 
 
 def violations(scenario: Scenario, plan: Plan) -> tuple[str, ...]:

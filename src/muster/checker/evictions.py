@@ -60,6 +60,8 @@ def _by_reason(facts: Facts, place: int, eviction: Eviction, victim: RunningJob)
             yield from _sheltered(facts, place, eviction, victim)
         case Why.CONSOLIDATION:
             yield from move_problems(facts, eviction, victim)
+        case Why.DRAIN | Why.RESERVATION:
+            yield "no plan decides that"
 
 
 def _turn(facts: Facts, eviction: Eviction, victim: RunningJob) -> Iterator[str]:

@@ -87,7 +87,7 @@ class Facts:
 
     def grace_ms(self, spec: JobSpec) -> int:
         """How long the job may take to leave."""
-        return spec.checkpoint.grace_ms if spec.checkpoint is not None else self.scenario.policy.stop_grace_ms
+        return spec.grace_ms(self.scenario.policy.stop_grace_ms)
 
     def is_overdue(self, job: RunningJob) -> bool:
         """True when a job has run past its limit."""

@@ -25,7 +25,7 @@ def list_problems(facts: Facts) -> Iterator[str]:
     for resize in plan.resizes:
         yield from _resize_problems(facts, resize)
     for job in facts.scenario.waiting:
-        if not job.held and not job.unmet and job.id not in (*starts, *facts.promises, *blocked):
+        if not (job.held or job.unmet or job.early) and job.id not in (*starts, *facts.promises, *blocked):
             yield f"{job.id} waits and nothing is said about it"
 
 
@@ -36,8 +36,8 @@ def _twice(what: str, jobs: list[JobId]) -> Iterator[str]:
 def _not_allowed(facts: Facts, starts: list[JobId]) -> Iterator[str]:
     for job in (*starts, *facts.promises):
         waiting = facts.waiting.get(job)
-        if waiting is not None and (waiting.held or waiting.unmet):
-            yield f"{job} may not start yet: it is held or waits for another job"
+        if waiting is not None and (waiting.held or waiting.unmet or waiting.early):
+            yield f"{job} may not start yet: it is held, or waits for its time or for another job"
     for job in (*facts.evictions, *facts.resizes):
         if facts.running[job].leaving_by_ms is not None:
             yield f"{job} is leaving already"
@@ -52,5 +52,7 @@ def _resize_problems(facts: Facts, resize: Resize) -> Iterator[str]:
         yield f"resize of {resize.job}: the sizes are not those of its workers"
     if facts.spec(resize.job).elastic_role is None:
         yield f"resize of {resize.job}: it is not elastic"
+    if len(resize.workers) > len(before) and not facts.running[resize.job].can_grow:
+        yield f"{resize.job} grows, and would lose its work by that"
     if len(resize.workers) < len(before) and resize.for_job not in facts.promises:
         yield f"{resize.job} shrinks for nobody who was promised a start"

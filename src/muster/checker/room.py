@@ -35,6 +35,7 @@ def overfull(node: Node, stays: Sequence[Stay]) -> Iterator[str]:
     for gpu, milli in sorted(gpus.items()):
         if milli > GPU_MILLI:
             yield f"GPU {gpu} of node {node.name} is used {milli} thousandths"
+    yield from _not_alone(node, stays)
     for what, used, there in (
         ("CPUs", cpu, node.cpu_milli),
         ("memory", memory, node.memory_bytes),
@@ -42,3 +43,13 @@ def overfull(node: Node, stays: Sequence[Stay]) -> Iterator[str]:
     ):
         if used > there:
             yield f"node {node.name} has {there} of {what} and {used} are used"
+
+
+def _not_alone(node: Node, stays: Sequence[Stay]) -> Iterator[str]:
+    """Jobs that want the node for themselves and do not have it. Workers that a job gave up are still its own."""
+    there = [stay for stay in stays if any(worker.node == node.name for worker in stay.workers)]
+    jobs = sorted(dict.fromkeys(stay.job for stay in there))
+    for job in sorted(dict.fromkeys(stay.job for stay in there if stay.spec.exclusive)):
+        if len(jobs) > 1:
+            others = ", ".join(other for other in jobs if other != job)
+            yield f"node {node.name} is for {job} alone, and {others} is there"

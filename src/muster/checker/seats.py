@@ -4,7 +4,9 @@ from collections.abc import Iterable, Iterator
 
 from muster.checker.facts import Facts, resized
 from muster.model.ids import JobId
-from muster.model.job import Placement, Worker
+from muster.model.job import Placement, RunningJob, Worker
+from muster.model.machines.constraint import parse_constraint, satisfies
+from muster.model.node import Node
 from muster.model.resources import GPU_MILLI
 from muster.model.spec import JobSpec, RoleSpec
 
@@ -18,11 +20,18 @@ def seat_problems(facts: Facts) -> Iterator[str]:
         _, gone, added = resized(facts.running[resize.job].workers, resize.workers)
         if gone and added:
             yield f"resize of {resize.job}: moves workers"
-        yield from _gang(facts, f"resize of {resize.job}", resize.job, resize.workers, added, None)
+        is_anew = starts_anew(facts.running[resize.job], gone)
+        new = resize.workers if is_anew else added
+        yield from _gang(facts, f"resize of {resize.job}", resize.job, resize.workers, new, None)
     for promise in plan.promises:
         yield from _gang(
             facts, f"hold of {promise.job}", promise.job, promise.workers, promise.workers, promise.start_ms
         )
+
+
+def starts_anew(job: RunningJob, gone: Placement) -> bool:
+    """True when a job has to start again to change its size: by its launcher, or because its first worker goes."""
+    return not job.spec.resizes_in_place or job.workers[0] in gone
 
 
 def _gang(
@@ -84,12 +93,23 @@ def _places(facts: Facts, spec: JobSpec, new: Iterable[Worker]) -> Iterator[str]
         pool = facts.pools.get(node.pool)
         if pool is not None and not pool.admits(tier=spec.tier, team=spec.team, can_resume=spec.can_resume):
             yield f"pool {pool.name} does not admit it"
+        if not _accepts(spec, node):
+            yield f"node {node.name} is not one that it accepts"
+
+
+def _accepts(spec: JobSpec, node: Node) -> bool:
+    """True when the job takes a node with these labels and this name."""
+    if node.name in spec.exclude or (spec.nodelist and node.name not in spec.nodelist):
+        return False
+    return not spec.constraint or satisfies(node.known_as, parse_constraint(spec.constraint))
 
 
 def _topology(facts: Facts, job: JobId, spec: JobSpec, workers: Placement, starts_ms: int | None) -> Iterator[str]:
     topology = spec.topology
     if topology.within is not None and _spread(facts, workers, topology.within) > 1:
         yield f"spread over more than one {topology.within}"
+    if topology.spread and len(dict.fromkeys(worker.node for worker in workers)) < len(workers):
+        yield "two workers share a node, and each wants its own"
     waiting = facts.waiting.get(job)
     if topology.prefer is None or waiting is None or starts_ms is None:
         return

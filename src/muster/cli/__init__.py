@@ -1,10 +1,13 @@
 """The command line.
 
-main        all commands, and what their exit codes mean
-commands    one file per group of commands
-drawing     jobs, nodes, teams and plans for people
-following   watching jobs until they end
-simulation  `muster simulate`
-server      `muster up`, `down` and `demo`
-terminal    where commands print and read: options, screen, exit codes
+main             the program, and what its exit codes mean
+command_table    which file has which command
+commands         one file per group of commands
+drawing          jobs, nodes, teams and plans for people
+following        watching jobs until they end
+simulation       `muster simulate`
+server           `muster up`, `down` and `demo`
+slurm_launchers  the programs that `muster slurm install` writes
+top              `muster top`: the cluster on one screen
+terminal         where commands print and read: options, screen, exit codes
 """

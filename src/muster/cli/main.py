@@ -7,38 +7,17 @@
 import io
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from muster import __version__
-from muster.cli.commands import (
-    access,
-    attach,
-    audit,
-    changes,
-    checkpoints,
-    curve,
-    events,
-    export,
-    health,
-    jobs,
-    logs,
-    nodes,
-    plan,
-    quarantine,
-    run,
-    stacks,
-    story,
-    submit,
-    teams,
-    top,
-    wait,
-)
-from muster.cli.server import demo, up_and_down
-from muster.cli.simulation import simulate
+from muster.cli.command_table import CommandTable, listed_commands
 from muster.cli.terminal.exits import Exit, exit_of_error
+from muster.cli.terminal.plain_values import take_plain_values
 from muster.cli.terminal.screen import note, show_text
 from muster.model.compiling import is_compiled
 from muster.model.errors import MusterError
@@ -46,6 +25,15 @@ from muster.model.errors import MusterError
 
 class Commands(TyperGroup):
     """Turns errors into messages and exit codes, for every command alike."""
+
+    def __init__(self, **settings: Any) -> None:
+        """Every command is there by its name. Its file is imported when it is needed."""
+        super().__init__(**{**settings, "commands": CommandTable()})
+        take_plain_values(self)
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        """The names of all commands, in the order in which help shows them."""
+        return list(self.commands)
 
     def make_context(self, *words: Any, **settings: Any) -> Any:
         """Read the command line. `--help` and `--version` are answered here."""
@@ -63,8 +51,24 @@ class Commands(TyperGroup):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the list of commands and options."""
-        _show_no_values(self, ctx)
-        super().format_help(ctx, formatter)
+        with self._only_listed():
+            _show_no_values(self, ctx)
+            super().format_help(ctx, formatter)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        """The commands that begin with what was typed."""
+        with self._only_listed():
+            return super().shell_complete(ctx, incomplete)
+
+    @contextmanager
+    def _only_listed(self) -> Iterator[None]:
+        """Have stand-ins in place of the commands, where all are named and none is run."""
+        real = self.commands
+        self.commands = listed_commands()
+        try:
+            yield
+        finally:
+            self.commands = real
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command. A traceback means a bug, never wrong input.
@@ -96,35 +100,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-_LISTINGS = (
-    submit.listing,
-    run.listing,
-    attach.listing,
-    jobs.listing,
-    story.listing,
-    checkpoints.listing,
-    curve.listing,
-    logs.listing,
-    stacks.listing,
-    wait.listing,
-    changes.listing,
-    top.listing,
-    nodes.listing,
-    health.listing,
-    teams.listing,
-    events.listing,
-    export.listing,
-    quarantine.listing,
-    up_and_down.listing,
-    demo.listing,
-    audit.listing,
-    access.listing,
-    plan.listing,
-    simulate.listing,
-)
-"""All commands. Help shows them in this order."""
-for _listing in _LISTINGS:
-    _listing.install(app)
 
 
 def _show_no_values(command: Any, ctx: Any) -> None:

@@ -1,12 +1,14 @@
 """Talk to a Muster server from Python: `Client` has a method for each operation of the API.
 
-    client trainings  the methods
-    address           the address of the server and the token to send
-    transport pauses  one request and its answer, and the pauses between polls
-    streams           answers that are streamed
-    job_source        a job file -> what is sent
-    answers building  the answers of the server, and how they are built from JSON
-    problems          an error answer -> the exception for it
+    client trainings governing  the methods
+    address                     the address of the server and the token to send
+    transport pauses            one request and its answer, and the pauses between polls
+    streams                     answers that are streamed
+    job_source                  a job file -> what is sent
+    job_handle                  a job as the client returns it, with what one does next with it
+    functions                   Python functions as jobs
+    answers building            the answers of the server, and how they are built from JSON
+    problems                    an error answer -> the exception for it
 
 Usage:
 

@@ -6,16 +6,28 @@ everything that was sent can be read.
 
 from dataclasses import dataclass
 
-from muster.answers.access import AuditEntry, FreshToken, Identity
+from muster.answers.access import AuditEntry, FreshToken, Identity, SignInLink
 from muster.answers.base import Answer, Document
 from muster.answers.checkpoints import Checkpoint, Saves
 from muster.answers.events import Event
 from muster.answers.health import GpuCondition, MeasuredSignal, NodeHealth
 from muster.answers.jobs import ArrayPlace as ArrayTask
-from muster.answers.jobs import Cost, DryRun, Estimate, Job, Reason, Stacks, Why, Worker
+from muster.answers.jobs import (
+    Cost,
+    DryRun,
+    Estimate,
+    Job,
+    PastEstimates,
+    Reason,
+    Remark,
+    Stacks,
+    WaitingStart,
+    Why,
+    Worker,
+)
 from muster.answers.jobs import Promise as Hold
 from muster.answers.measures import Measure
-from muster.answers.nodes import Node, QuarantinedGang
+from muster.answers.nodes import Node, QuarantinedGang, Reservation
 from muster.answers.nodes import NodeUse as Used
 from muster.answers.story import Sentence, Story
 from muster.answers.teams import Team
@@ -59,15 +71,20 @@ __all__ = [
     "MeasuredSignal",
     "Node",
     "NodeHealth",
+    "PastEstimates",
     "QuarantinedGang",
     "Reason",
+    "Remark",
+    "Reservation",
     "Saves",
     "Sentence",
+    "SignInLink",
     "Stacks",
     "Story",
     "Team",
     "Token",
     "Used",
+    "WaitingStart",
     "Why",
     "Worker",
 ]

@@ -86,9 +86,17 @@ def _conversion(hint: Any) -> Convert | None:
         return datetime.fromisoformat
     if get_origin(hint) is tuple:
         return _of_each(_conversion(_bare(get_args(hint)[0])))
+    if get_origin(hint) is dict:
+        return _of_values(_conversion(_bare(get_args(hint)[1])))
     if isinstance(hint, type) and issubclass(hint, Answer):
         return lambda document: _built(hint, document)
     return None
+
+
+def _of_values(convert: Convert | None) -> Convert | None:
+    if convert is None:
+        return None
+    return lambda value: {key: convert(each) for key, each in value.items()} if isinstance(value, dict) else value
 
 
 def _of_each(convert: Convert | None) -> Convert:

@@ -7,6 +7,7 @@ own key, so that repeating it after a lost answer never submits the job twice.
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from math import inf
 from pathlib import Path
 from typing import Any, Literal, Self, overload
@@ -20,28 +21,31 @@ from muster.client.answers import (
     DryRun,
     Event,
     Identity,
-    Job,
     Log,
     Node,
     NodeHealth,
     QuarantinedGang,
+    Reservation,
+    SignInLink,
     Story,
-    Team,
     Token,
+    WaitingStart,
     Why,
 )
 from muster.client.building import build
+from muster.client.governing import Governing
+from muster.client.job_handle import JobHandle, job_handle
 from muster.client.pauses import pauses_s
-from muster.client.streams import follow_log, read_events, read_log, read_past_events
-from muster.client.trainings import Trainings, job_path, quoted
+from muster.client.streams import ExportedTrace, follow_log, read_events, read_log, read_past_events
+from muster.client.trainings import job_path, quoted
 from muster.client.transport import TIMEOUT_S, TRIES, Sleep, Transport
-from muster.model.errors import TimedOut
+from muster.model.errors import InvalidInput, NotFound, TimedOut
 
 JobSource = Mapping[str, Any] | str | Path
 """A job as plain values, as the text of a job file, or as the path of a job file."""
 
 
-class Client(Trainings):
+class Client(Governing):
     """A connection to one server. As a context manager it closes the connection at the end."""
 
     def __init__(
@@ -84,7 +88,7 @@ class Client(Trainings):
     @overload
     def submit(
         self, job: JobSource, *, key: str | None = None, held: bool = False, dry_run: Literal[False] = False
-    ) -> Job: ...
+    ) -> JobHandle: ...
 
     @overload
     def submit(
@@ -93,7 +97,7 @@ class Client(Trainings):
 
     def submit(
         self, job: JobSource, *, key: str | None = None, held: bool = False, dry_run: bool = False
-    ) -> Job | DryRun:
+    ) -> JobHandle | DryRun:
         """Submit a job. With `dry_run` nothing is changed, and the answer says what would happen to the job.
 
         Two submissions with the same `key` are one submission. A job file is completed on this machine: its `workdir`
@@ -105,11 +109,11 @@ class Client(Trainings):
         body = {"job": document, "held": held}
         query = {"dry_run": True} if dry_run else None
         answer = self._wire.json("POST", "/v1/jobs", query=query, body=body, headers=headers, file=file)
-        return build(DryRun, answer) if dry_run else build(Job, answer)
+        return build(DryRun, answer) if dry_run else job_handle(self, answer)
 
-    def job(self, job: str) -> Job:
+    def job(self, job: str) -> JobHandle:
         """A job in its current state."""
-        return build(Job, self._wire.json("GET", job_path(job)))
+        return job_handle(self, self._wire.json("GET", job_path(job)))
 
     def jobs(
         self,
@@ -120,11 +124,22 @@ class Client(Trainings):
         name: str | None = None,
         tier: str | None = None,
         array: str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
         limit: int | None = None,
-    ) -> Iterator[Job]:
-        """All jobs that match the filters. `state` may also be `active` or `ended`. Pages are fetched as needed."""
+    ) -> Iterator[JobHandle]:
+        """All jobs that match the filters. `state` may also be `active` or `ended`. Pages are fetched as needed.
+
+        `since` and `until` are about when a job was submitted. Both need a time zone.
+        """
         query = {"state": state, "team": team, "user": user, "name": name, "tier": tier, "array": array}
-        return self._pages("/v1/jobs", Job, query, limit=limit)
+        query |= {"since": _moment(since), "until": _moment(until)}
+        return (job_handle(self, each) for each in self._items("/v1/jobs", query, limit=limit))
+
+    def starts(self, **filters: str | datetime | None) -> Iterator[WaitingStart]:
+        """When queued jobs may start, the soonest first, with the filters of `jobs`. The answer may take seconds."""
+        query = {name: _moment(each) if isinstance(each, datetime) else each for name, each in filters.items()}
+        return self._pages("/v1/starts", WaitingStart, query)
 
     def why(self, job: str) -> Why:
         """Why a job waits, and when it will start."""
@@ -138,21 +153,26 @@ class Client(Trainings):
         """What happened to a job, oldest first."""
         return self._pages(f"{job_path(job)}/events", Event, {})
 
-    def request(self, verb: str, job: str, *, reason: str | None = None) -> Job:
+    def request(self, verb: str, job: str, *, reason: str | None = None) -> JobHandle:
         """Ask something of a job, or of every task of an array: one of the verbs of `muster.model.requests`."""
-        return build(Job, self._wire.json("POST", f"{job_path(job)}/{quoted(verb)}", body=_because(reason)))
+        return job_handle(self, self._wire.json("POST", f"{job_path(job)}/{quoted(verb)}", body=_because(reason)))
 
-    def cancel(self, job: str, *, reason: str | None = None) -> Job:
+    def cancel(self, job: str, *, reason: str | None = None) -> JobHandle:
         """End a job, or every task of an array."""
         return self.request("cancel", job, reason=reason)
 
-    def hold(self, job: str, *, reason: str | None = None) -> Job:
+    def hold(self, job: str, *, reason: str | None = None) -> JobHandle:
         """Keep a job from starting until it is released."""
         return self.request("hold", job, reason=reason)
 
-    def release(self, job: str, *, reason: str | None = None) -> Job:
+    def release(self, job: str, *, reason: str | None = None) -> JobHandle:
         """Let a held job start."""
         return self.request("release", job, reason=reason)
+
+    def signal(self, job: str, name: str, *, script_only: bool = False) -> JobHandle:
+        """Send a signal such as `USR1` to the processes of a job, or only to the shell of its batch script."""
+        body = {"name": name, "script_only": script_only}
+        return job_handle(self, self._wire.json("POST", f"{job_path(job)}/signal", repeatable=False, body=body))
 
     def update(
         self,
@@ -162,18 +182,18 @@ class Client(Trainings):
         tier: str | None = None,
         max_duration_s: float | None = None,
         tags: Mapping[str, str] | None = None,
-    ) -> Job:
+    ) -> JobHandle:
         """Change what a job asked for. What is None stays as it is."""
         changes = {"priority": priority, "tier": tier, "max_duration_s": max_duration_s, "tags": tags}
         given = {key: value for key, value in changes.items() if value is not None}
-        return build(Job, self._wire.json("PATCH", job_path(job), body=given))
+        return job_handle(self, self._wire.json("PATCH", job_path(job), body=given))
 
-    def retry(self, job: str) -> Job:
+    def retry(self, job: str) -> JobHandle:
         """Submit an ended job, or the failed tasks of an array, again."""
         headers = {"Idempotency-Key": uuid.uuid4().hex}
-        return build(Job, self._wire.json("POST", f"{job_path(job)}/retry", headers=headers))
+        return job_handle(self, self._wire.json("POST", f"{job_path(job)}/retry", headers=headers))
 
-    def wait(self, job: str, timeout: float | None = None) -> Job:
+    def wait(self, job: str, timeout: float | None = None) -> JobHandle:
         """Wait until a job has ended in any way. Raises `TimedOut` when that takes longer than `timeout` seconds."""
         until = None if timeout is None else time.monotonic() + timeout
         pauses = pauses_s()
@@ -195,11 +215,27 @@ class Client(Trainings):
     ) -> Iterator[Log]:
         """What a worker printed, piece by piece. A negative `offset` counts from the end.
 
-        With `follow` the output continues until the worker has ended.
+        With `follow` it waits until the worker starts and prints something, and continues until the worker has ended.
         """
         query = {"rank": rank, "attempt": attempt, "offset": offset, "limit": limit}
-        read = follow_log if follow else read_log
-        return read(self._wire, f"{job_path(job)}/logs", query)
+        return self._followed(job, query) if follow else read_log(self._wire, f"{job_path(job)}/logs", query)
+
+    def _followed(self, job: str, query: dict[str, Any]) -> Iterator[Log]:
+        """A log from its beginning, which may come later. It never comes if the job ends without printing anything."""
+        pauses, is_over = pauses_s(), False
+        while True:
+            try:
+                yield from follow_log(self._wire, f"{job_path(job)}/logs", query)
+                return
+            except NotFound:
+                if is_over:
+                    return
+            found = self.job(job)
+            if found.tasks is not None:
+                raise InvalidInput(f"{job} is an array; name one of its tasks, such as {job}.0")
+            is_over = found.is_final or found.attempt > (query["attempt"] or found.attempt)
+            if not is_over:
+                self._wire.sleep(next(pauses))
 
     def events(
         self, after: int | None = None, *, job: str | None = None, team: str | None = None, follow: bool = True
@@ -227,9 +263,23 @@ class Client(Trainings):
         """The health of all nodes."""
         return self._pages("/v1/health", NodeHealth, {})
 
-    def drain(self, node: str, *, reason: str | None = None) -> Node:
-        """Place no new work on a node. What runs there may end in its own time."""
-        return build(Node, self._wire.json("POST", f"/v1/nodes/{quoted(node)}/drain", body=_because(reason)))
+    def drain(self, node: str, *, reason: str | None = None, evict: bool = False, grace: str | None = None) -> Node:
+        """Place no new work on a node. What runs there may end in its own time, or is told to leave (`evict`)."""
+        body = {**_because(reason), **({"evict": True} if evict else {}), **({"grace": grace} if grace else {})}
+        return build(Node, self._wire.json("POST", f"/v1/nodes/{quoted(node)}/drain", body=body))
+
+    def reservations(self) -> Iterator[Reservation]:
+        """Nodes that are set aside, now or later."""
+        return self._pages("/v1/reservations", Reservation, {})
+
+    def reserve(self, name: str, nodes: Sequence[str], start: str, end: str, **more: str) -> Reservation:
+        """Set nodes aside. `team`, `user` and `reason` may be given; with neither team nor user, for nobody."""
+        body = {"name": name, "nodes": list(nodes), "start": start, "end": end, **more}
+        return build(Reservation, self._wire.json("POST", "/v1/reservations", body=body))
+
+    def remove_reservation(self, name: str, *, reason: str | None = None) -> None:
+        """Let all jobs use the nodes of a reservation again."""
+        self._wire.json("POST", f"/v1/reservations/{quoted(name)}/remove", body=_because(reason))
 
     def quarantine(self) -> Iterator[QuarantinedGang]:
         """The gangs that run on nodes although the server's database does not know them."""
@@ -247,51 +297,6 @@ class Client(Trainings):
         """Let a drained node take work again."""
         return build(Node, self._wire.json("POST", f"/v1/nodes/{quoted(node)}/undrain", body=_because(reason)))
 
-    def teams(self) -> Iterator[Team]:
-        """All teams with what they use."""
-        return self._pages("/v1/teams", Team, {})
-
-    def team(self, path: str) -> Team:
-        """A team with what it uses."""
-        return build(Team, self._wire.json("GET", f"/v1/teams/{quoted(path, safe='/')}"))
-
-    def put_team(
-        self,
-        path: str,
-        *,
-        guaranteed: Mapping[str, float] | None = None,
-        limit: Mapping[str, float] | None = None,
-        weight: float = 1,
-        **bounds: Any,
-    ) -> Team:
-        """Make a team, or replace its quota.
-
-        `bounds` are what its jobs may ask for: `tiers`, `max_priority` and `allow_unpreemptible`. A bound that is not
-        given stays as it is.
-        """
-        body = {"guaranteed": dict(guaranteed or {}), "limit": dict(limit or {}), "weight": weight, **bounds}
-        return build(Team, self._wire.json("PUT", f"/v1/teams/{quoted(path, safe='/')}", body=body))
-
-    def delete_team(self, path: str) -> None:
-        """Remove a team that has no teams below it and no active jobs."""
-        self._wire.send("DELETE", f"/v1/teams/{quoted(path, safe='/')}")
-
-    def tiers(self) -> Any:
-        """All tiers, as in a scenario file."""
-        return self._wire.json("GET", "/v1/tiers")
-
-    def pools(self) -> Any:
-        """All pools, as in a scenario file."""
-        return self._wire.json("GET", "/v1/pools")
-
-    def policy(self) -> Any:
-        """The policy in force, as in a scenario file."""
-        return self._wire.json("GET", "/v1/policy")
-
-    def put_rules(self, part: Literal["tiers", "pools", "policy"], value: object) -> Any:
-        """Replace all tiers, all pools or the policy."""
-        return self._wire.json("PUT", f"/v1/{part}", body=value)
-
     def queue(self) -> Document:
         """How many jobs wait and run by tier and team, the GPUs in use, and the longest wait."""
         answer: Document = self._wire.json("GET", "/v1/queue")
@@ -300,6 +305,10 @@ class Client(Trainings):
     def whoami(self) -> Identity:
         """The identity of the token."""
         return build(Identity, self._wire.json("GET", "/v1/whoami"))
+
+    def sign_in_link(self) -> SignInLink:
+        """A link that signs a browser in as the holder of the token. It is good once and for a minute."""
+        return build(SignInLink, self._wire.json("POST", "/v1/sign-in-links", repeatable=False))
 
     def tokens(self) -> Iterator[Token]:
         """All tokens that the caller may revoke, without their secrets."""
@@ -327,15 +336,18 @@ class Client(Trainings):
         answer: Document = self._wire.json("GET", "/v1/audit/verify", query=dict(head or {}))
         return answer
 
-    def export(self) -> Iterator[bytes]:
+    def export(self) -> ExportedTrace:
         """Ended jobs as a trace in CSV, piece by piece."""
-        with self._wire.stream("/v1/export") as response:
-            yield from response.iter_bytes()
+        return ExportedTrace(self._wire)
 
     def health(self) -> Document:
         """The health of the server. Raises `Unavailable` when its writer has stopped."""
         answer: Document = self._wire.json("GET", "/healthz")
         return answer
+
+
+def _moment(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat()
 
 
 def _because(reason: str | None) -> dict[str, str]:

@@ -55,9 +55,17 @@ def problem(response: httpx.Response, *, file: str = "the request") -> MusterErr
     return error
 
 
+_UNTRUSTED = "CERTIFICATE_VERIFY_FAILED"
+"""What OpenSSL calls it."""
+
+
 def unreachable(error: httpx.TransportError, url: str) -> Unreachable:
     """The error when no answer came: what the client sees, and what the user can do."""
     match error:
+        case httpx.ConnectError() if _UNTRUSTED in str(error):
+            reason = str(error).partition(_UNTRUSTED)[2].strip(" ]:") or "it cannot be verified"
+            advice = "SSL_CERT_FILE names a file with the certificate of your authority"
+            return Unreachable(f"the certificate of {url} is not trusted ({reason}); {advice}")
         case httpx.ConnectError() | httpx.ConnectTimeout():
             return Unreachable(f"no server answers at {url}; is it running? {START_A_SERVER}")
         case httpx.TimeoutException():

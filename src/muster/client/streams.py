@@ -55,6 +55,20 @@ def parsed_events(lines: Iterable[str]) -> Iterator[Event]:
             data.clear()
 
 
+class ExportedTrace:
+    """Ended jobs as a trace in CSV. They are asked for when the first piece is read."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self.left_out: int | None = None
+        """How many ended jobs are not in it, because they had no GPU or never ran; None before the first piece."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        with self._transport.stream("/v1/export") as response:
+            self.left_out = int(response.headers.get("Muster-Left-Out", 0))
+            yield from response.iter_bytes()
+
+
 def read_log(transport: Transport, path: str, query: dict[str, Any]) -> Iterator[Log]:
     """The log as far as it exists, piece by piece."""
     left = query.get("limit")

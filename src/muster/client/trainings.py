@@ -45,13 +45,17 @@ class Trainings:
     def _pages(
         self, path: str, kind: type[AnswerT], query: dict[str, Any], *, limit: int | None = None
     ) -> Iterator[AnswerT]:
+        """All items one by one, as answers of this kind."""
+        return (build(kind, each) for each in self._items(path, query, limit=limit))
+
+    def _items(self, path: str, query: dict[str, Any], *, limit: int | None = None) -> Iterator[Any]:
         """All items one by one. The next page is fetched when one is used up."""
         cursor, left = None, limit
         while left is None or left > 0:
             size = PAGE_ITEMS if left is None else min(left, PAGE_ITEMS)
             page = self._wire.json("GET", path, query={**query, "limit": size, "cursor": cursor})
             items = page.get("items", [])
-            yield from (build(kind, each) for each in items)
+            yield from items
             cursor, left = page.get("next"), None if left is None else left - len(items)
             if not cursor:
                 return

@@ -4,7 +4,9 @@ A request is repeated only when that cannot do anything twice: it never left thi
 was done (429, 503), or doing it twice is the same as doing it once (`repeatable`).
 """
 
+import os
 import random
+import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -54,6 +56,7 @@ class Transport:
             headers=headers,
             timeout=httpx.Timeout(timeout_s, connect=min(timeout_s, CONNECT_TIMEOUT_S)),
             transport=below,
+            verify=_trusted(address.url),
             trust_env=not is_loopback_url(address.url),  # A proxy cannot reach a server on loopback.
         )
 
@@ -133,6 +136,17 @@ class Silent(Unreachable):
 
     def __init__(self, url: str) -> None:
         super().__init__(f"the server at {url} has fallen silent; try again, and look at its server.log")
+
+
+def _trusted(url: str) -> ssl.SSLContext | bool:
+    """Who may vouch for the server. SSL_CERT_FILE counts on loopback too, where no other variable does.
+
+    An address without TLS does not wait for certificates to load: the context that it gets trusts nobody.
+    """
+    if not url.startswith("https:"):
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    file = os.environ.get("SSL_CERT_FILE")
+    return ssl.create_default_context(cafile=file) if file else True
 
 
 def backoff_s(tried: int) -> float:

@@ -12,5 +12,6 @@ offline                one cycle on plain values: admit, plan, lint, explain
 lifecycle              what an event makes of a job
 stragglers             which ranks of a training are slow, and whether it stands still
 health                 from signals to a verdict about a node
+doubtful_quotas        quotas that cannot be kept
 pricing                what a job would use up, and what that costs
 """

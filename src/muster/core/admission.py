@@ -4,20 +4,26 @@ A job is refused if it could never run on this cluster as configured, even on em
 something that its team may not have. A job that only has to wait is admitted, and the wait is explained.
 """
 
+from collections.abc import Iterable
+
 from muster.core.cluster.capacity import Capacity
 from muster.core.cluster.free_states import FreeStates
-from muster.core.cluster.gang import Gang, gang_of
+from muster.core.cluster.gang import Gang, gang_key, gang_of
 from muster.core.cluster.setting import Setting
 from muster.core.cluster.tree import Tree
 from muster.core.planning.placing.placement import fits
 from muster.core.snapshot import Snapshot
 from muster.core.team_bounds import beyond_bounds
 from muster.model.ids import GpuType, TeamPath
+from muster.model.machines.constraint import labels_named, parse_constraint
 from muster.model.node import ClusterSpec, NodeState
 from muster.model.plan import ReasonCode
 from muster.model.records import Record, evolve
-from muster.model.resources import gpus_text
+from muster.model.resources import GPU_MILLI, gpus_text, typed_gpus_text
 from muster.model.spec import JobSpec
+
+WORDS_NAMED = 20
+"""How many nodes or labels a refusal names: enough to find the one that was meant."""
 
 
 class Admitted(Record, frozen=True, kw_only=True):
@@ -46,10 +52,10 @@ class Gate:
         """Admit a job, or say why it can never run."""
         refusal = self._unknown_names(spec) or self._not_allowed(spec)
         if refusal is None:
-            key = (spec.roles, spec.parallelism, spec.topology, spec.team, spec.tier, spec.can_resume)
+            key = (spec.roles, spec.team, spec.tier, gang_key(spec))
             if key not in self._known:
                 gang = gang_of(spec, self._setting)
-                self._known[key] = self._no_home(spec, gang) or self._no_room(spec, gang)
+                self._known[key] = self._no_such_nodes(spec) or self._no_home(spec, gang) or self._no_room(spec, gang)
             refusal = self._known[key]
         return Admitted(spec=spec) if refusal is None else refusal
 
@@ -70,6 +76,26 @@ class Gate:
         problem = beyond_bounds(spec, self._snapshot.ledger.teams)
         return None if problem is None else Rejected(code=ReasonCode.QUOTA_LIMIT, message=problem)
 
+    def _no_such_nodes(self, spec: JobSpec) -> Rejected | None:
+        """The refusal when the job names nodes or labels that do not exist, or when no node is one that it accepts."""
+        where, tree = self._setting.nodes_for(spec), self._setting.tree
+        if where is None:
+            return None
+        unknown = [str(name) for name in (*spec.nodelist, *spec.exclude) if name not in tree.index_of]
+        if unknown:
+            return _unsuitable(f"there is no node {_some(unknown)}; nodes are {_some(map(str, tree.index_of))}")
+        if where.nodes:
+            return None
+        there = sorted({label: None for node in tree.nodes for label in node.known_as})
+        named = labels_named(parse_constraint(spec.constraint)) if spec.constraint else ()
+        missing = [label for label in dict.fromkeys(named) if label not in there]
+        if missing:
+            return _unsuitable(f"no node has the label {_some(missing)}; there are: {_some(there) or 'none'}")
+        wishes = [f"`constraint: {spec.constraint}`"] if spec.constraint else []
+        wishes += [f"`{key}`" for key, names in (("nodelist", spec.nodelist), ("exclude", spec.exclude)) if names]
+        labels = f"; labels are {_some(there)}" if spec.constraint else ""
+        return _unsuitable(f"no node is left by {' and '.join(wishes)}{labels}")
+
     def _no_home(self, spec: JobSpec, gang: Gang) -> Rejected | None:
         """The refusal when no pool admits the job, or no node has a GPU it accepts."""
         setting = self._setting
@@ -82,11 +108,16 @@ class Gate:
             return Rejected(code=ReasonCode.POOL, message=f"no pool admits tier {spec.tier} of team {spec.team}")
         if not gang.choices:
             wanted = ", ".join(sorted(dict.fromkeys(kind for role in spec.roles for kind in role.request.gpu_types)))
-            there = ", ".join(setting.gpu_types) or "none"
-            return Rejected(
-                code=ReasonCode.GPU_TYPE, message=f"no node has a GPU of type {wanted or 'any'}; there are: {there}"
-            )
+            return Rejected(code=ReasonCode.GPU_TYPE, message=self._no_such_gpu(spec, wanted))
         return None
+
+    def _no_such_gpu(self, spec: JobSpec, wanted: str) -> str:
+        where = self._setting.nodes_for(spec)
+        types = self._setting.gpu_types if where is None else where.gpu_types
+        if types == ("",):
+            return f"the GPUs of this cluster have no type: leave out {wanted}, or name their types in [cluster]"
+        nodes = "no node" if where is None else "no node that the job accepts"
+        return f"{nodes} has a GPU of type {wanted or 'any'}; there are: {', '.join(types) or 'none'}"
 
     def _no_room(self, spec: JobSpec, gang: Gang) -> Rejected | None:
         """The refusal when, on every GPU type it accepts, the gang is above a team limit or does not fit."""
@@ -100,23 +131,59 @@ class Gate:
             return self._above_limit(gang, limits)
         if any(fits(self._bare, gang, choice, gang.widest) for choice in allowed):
             return None
+        too_large = self._too_large_worker(spec)
+        if too_large is not None:
+            return too_large
         level = self._setting.tree.levels[gang.widest]
         where = "the whole cluster" if gang.widest == 0 else f"any one {level}"
+        if self._setting.nodes_for(spec) is not None:
+            where += " of the nodes that it accepts" if gang.widest else ", as far as the job accepts its nodes"
         workers = sum(part.workers for part in gang.parts)
         return Rejected(
             code=ReasonCode.NEVER_FITS,
-            message=f"a gang of {workers} workers with these resources does not fit on {where}, even when empty"
-            + (" (each role runs on one GPU type)" if len(allowed) > 1 else ""),
+            message=f"a gang of {workers} {'worker' if workers == 1 else 'workers'} with these resources does not fit "
+            f"on {where}, even when empty" + (" (each role runs on one GPU type)" if len(allowed) > 1 else ""),
         )
+
+    def _too_large_worker(self, spec: JobSpec) -> Rejected | None:
+        """The refusal when one worker needs more GPUs than any node has that it may use."""
+        pools = self._setting.pools_for(tier=spec.tier, team=spec.team, can_resume=spec.can_resume)
+        for role in spec.roles:
+            types = role.request.gpu_types
+            sizes = [
+                node.gpus
+                for node in self._setting.tree.nodes
+                if node.pool in pools and (not types or node.gpu_type in types)
+            ]
+            largest = max(sizes, default=0)
+            if role.request.gpu_milli > largest * GPU_MILLI:
+                wanted, of_these = gpus_text(role.request.gpu_milli), f" with {' or '.join(types)}" if types else ""
+                return Rejected(
+                    code=ReasonCode.NEVER_FITS,
+                    message=f"each worker needs {wanted} GPUs on one node, and the largest node{of_these} has "
+                    f"{largest}; ask for more workers with fewer GPUs each",
+                )
+        return None
 
     def _above_limit(self, gang: Gang, limits: tuple[tuple[TeamPath, GpuType, int], ...]) -> Rejected:
         amounts = dict(gang.choices[0].demand)
         team, gpu_type, limit_milli = next(limit for limit in limits if amounts.get(limit[1], 0) > limit[2])
         return Rejected(
             code=ReasonCode.QUOTA_LIMIT,
-            message=f"needs {gpus_text(amounts[gpu_type])} GPUs ({gpu_type}) and team {team} may never use more than "
+            message=f"needs {typed_gpus_text(amounts[gpu_type], gpu_type)} and team {team} may never use more than "
             f"{gpus_text(limit_milli)}",
         )
+
+
+def _unsuitable(message: str) -> Rejected:
+    return Rejected(code=ReasonCode.CONSTRAINT, message=message)
+
+
+def _some(words: Iterable[str]) -> str:
+    """The first of these words, and how many more there are."""
+    every = list(words)
+    more = len(every) - WORDS_NAMED
+    return ", ".join(every[:WORDS_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def admit(spec: JobSpec, snapshot: Snapshot) -> Admitted | Rejected:

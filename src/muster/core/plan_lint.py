@@ -6,6 +6,7 @@ It looks at the plan as the engine would carry it out, and trusts no intermediat
 
 from muster.core.cluster.footprint import demand_of_running, footprint_of
 from muster.core.cluster.gang import tensor_group
+from muster.core.cluster.node_use import Footprint
 from muster.core.cluster.setting import Setting
 from muster.core.order.quota import account_of
 from muster.core.snapshot import Snapshot
@@ -56,7 +57,7 @@ def _repeated(jobs: list[JobId]) -> list[JobId]:
 def _wrong_placements(plan: Plan, snapshot: Snapshot) -> list[str]:
     """Gangs that are not what the job asked for, GPUs used twice, limits broken."""
     wrong: list[str] = []
-    room = _Room(snapshot, gangs=len(plan.starts) + len(plan.resizes))
+    room = _Room(snapshot, plan)
     for start in plan.starts:
         job = snapshot.queue.jobs.get(start.job)
         if job is not None:
@@ -72,9 +73,10 @@ def _wrong_placements(plan: Plan, snapshot: Snapshot) -> list[str]:
 class _Room:
     """What is left of the cluster and of every quota while the gangs of a plan are checked one after another."""
 
-    def __init__(self, snapshot: Snapshot, *, gangs: int) -> None:
+    def __init__(self, snapshot: Snapshot, plan: Plan) -> None:
         self.setting = snapshot.setting
-        self._is_shared = gangs > 1
+        self._now_ms = plan.now_ms
+        self._is_shared = len(plan.starts) + len(plan.resizes) > 1
         """False when the plan has only one gang. Then there is no other gang to conflict with, and nothing is taken."""
         self._capacity = snapshot.capacity.fork(shelved=False) if self._is_shared else snapshot.capacity
         self._ledger = snapshot.ledger.fork() if self._is_shared else snapshot.ledger
@@ -82,9 +84,10 @@ class _Room:
     def take(self, job: WaitingJob | RunningJob, added: Placement) -> list[str]:
         """Take what these workers need, and report what of it was not free."""
         spec, account = job.spec, account_of(job)
-        footprint = footprint_of(spec, added, self.setting.tree)
+        footprint = footprint_of(spec, added, self.setting.tree, self.setting.tenancy(spec, job.user))
         demand = demand_of_running(spec, added, self.setting.tree)
         wrong = [] if self._capacity.holds(footprint) else ["is placed on what is not free"]
+        wrong += self._shut_out(job, footprint)
         breach = self._ledger.breach(account, demand)
         if breach is not None:
             wrong.append(f"takes {breach.team} above its limit of {breach.gpu_type}")
@@ -92,6 +95,17 @@ class _Room:
             self._capacity.take(footprint)
             self._ledger.charge(account, demand)
         return wrong
+
+    def _shut_out(self, job: WaitingJob | RunningJob, footprint: Footprint) -> list[str]:
+        """Reservations that do not admit a job and that it would run into, counted by its limit."""
+        from_ms = job.started_ms if isinstance(job, RunningJob) else self._now_ms
+        end_ms = from_ms + self.setting.limit_ms(job.spec)
+        return [
+            f"is on {self.setting.tree.nodes[use.node].name}, which is reserved by {window.reservation.name}"
+            for window in self.setting.windows
+            for use in footprint
+            if window.shuts_out(use.tenancy.refuses, use.node, self._now_ms, end_ms)
+        ]
 
 
 def _wrong_gang(job: WaitingJob | RunningJob, workers: Placement, added: Placement, room: _Room) -> list[str]:
@@ -133,6 +147,9 @@ def _wrong_worker(spec: JobSpec, worker: Worker, setting: Setting) -> list[str]:
         )
     if node.pool not in setting.pools_for(tier=spec.tier, team=spec.team, can_resume=spec.can_resume):
         wrong.append(f"is in pool {node.pool}, which does not admit it")
+    where = setting.nodes_for(spec)
+    if where is not None and not where.allows[index]:
+        wrong.append(f"is on {worker.node}, which it does not accept")
     if any(device >= node.gpus for device in worker.gpus):
         wrong.append(f"has a GPU on {worker.node} that does not exist")
     if request.gpu_milli and request.gpu_types and node.gpu_type not in request.gpu_types:

@@ -6,11 +6,12 @@ Every edit updates the indexes, so that planning again after one event costs onl
 
 from collections.abc import ItemsView
 
-from muster.core.cluster.capacity import Capacity, Footprint, NodeUse
+from muster.core.cluster.capacity import Capacity
 from muster.core.cluster.emptied import EmptiedCapacities
-from muster.core.cluster.footprint import demand_of_running, footprint_of
+from muster.core.cluster.footprint import PromisedFootprints, demand_of_running, footprint_of
 from muster.core.cluster.free_states import FreeStates
 from muster.core.cluster.gang import Demand
+from muster.core.cluster.node_use import Footprint, NodeUse
 from muster.core.cluster.setting import Setting
 from muster.core.cluster.tree import Tree, same_place
 from muster.core.order.entitlements import Entitlements
@@ -26,6 +27,7 @@ from muster.core.order.timetable import Timetable
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import Placement, RunningJob, WaitingJob
 from muster.model.limits import FREE_STATES
+from muster.model.machines.reservation import Reservation
 from muster.model.node import ClusterSpec, Node
 from muster.model.plan import Promise
 from muster.model.policy import Order
@@ -65,7 +67,7 @@ class Snapshot:
         """How long a job runs before it leaves for an older job of its band; None where jobs take no turns."""
         self._on_node: dict[int, dict[JobId, NodeUse]] = {}
         self.promises: dict[JobId, Promise] = {}
-        self._promised_footprints: dict[JobId, tuple[Promise, Footprint | None]] = {}
+        self._promised_footprints = PromisedFootprints()
         self.ledger = Ledger(scenario.teams, scenario.policy.half_life_ms)
         self.recent_preemptions = RecentPreemptions()
         self.setting: Setting
@@ -77,7 +79,7 @@ class Snapshot:
 
     def _index(self, scenario: Scenario) -> None:
         tree = Tree(scenario.cluster)
-        self.setting = Setting(tree=tree, tiers=scenario.tiers, pools=scenario.pools, policy=scenario.policy)
+        self.setting = Setting.of(scenario, tree)
         self.capacity = Capacity.of(tree, FreeStates(), self.setting.pools)
         self.queue = WaitingQueue(self.setting)
         self.service = ServiceIndex(self.setting)
@@ -119,6 +121,7 @@ class Snapshot:
             running=tuple(self.running.values()),
             waiting=tuple(self.queue.jobs.values()),
             promises=tuple(self.promises.values()),
+            reservations=self.setting.reservations,
         )
 
     @property
@@ -295,10 +298,11 @@ class Snapshot:
         if pace is not None and self.may_upgrade and pace.may_find_room(self.capacity):
             self.news += 1
 
-    def resizable(self, job_id: JobId, can_resize: bool) -> None:
-        """A running job may change its size from now on, or may not."""
+    def resizable(self, job_id: JobId, can_resize: bool, resized_ms: int | None, lost_workers: int) -> None:
+        """A running job may change its size from now on, or may not; or something else about its size is known."""
         self._stir()
-        self._know(evolve(self.running[job_id], can_resize=can_resize))
+        job = self.running[job_id]
+        self._know(evolve(job, can_resize=can_resize, resized_ms=resized_ms, lost_workers=lost_workers))
 
     def leaving(self, job_id: JobId, by_ms: int) -> None:
         """A running job was told to leave."""
@@ -308,20 +312,12 @@ class Snapshot:
     def promise(self, promises: tuple[Promise, ...]) -> None:
         """Replace all promises by these."""
         self._stir()
-        known = self._promised_footprints
         self.promises = {promise.job: promise for promise in promises}
-        self._promised_footprints = {
-            job_id: entry for job_id, entry in known.items() if self.promises.get(job_id) is entry[0]
-        }
+        self._promised_footprints.keep(self.promises)
 
-    def promised_footprint(self, promise: Promise, spec: JobSpec) -> Footprint | None:
+    def promised_footprint(self, promise: Promise, job: WaitingJob | RunningJob) -> Footprint | None:
         """What a promise reserves, computed once; None when one of its nodes no longer exists."""
-        known = self._promised_footprints.get(promise.job)
-        if known is None or known[0] is not promise:
-            there = all(worker.node in self.setting.tree.index_of for worker in promise.workers)
-            footprint = footprint_of(spec, promise.workers, self.setting.tree) if there else None
-            known = self._promised_footprints[promise.job] = (promise, footprint)
-        return known[1]
+        return self._promised_footprints.find(promise, job, self.setting)
 
     def learn(self, spec: JobSpec, attained_gpu_ms: int) -> None:
         """A job ended by itself after it received this much GPU time."""
@@ -381,6 +377,11 @@ class Snapshot:
         self.cluster = cluster
         self._reindex(evolve(self.scenario(0), cluster=cluster))
 
+    def reserve(self, reservations: tuple[Reservation, ...]) -> None:
+        """Replace all reservations by these."""
+        self._stir()
+        self._reindex(evolve(self.scenario(0), reservations=reservations))
+
     def _rebuild(self, node: Node) -> None:
         """Index everything again: the shape of the cluster changed, or too many free states are remembered."""
         kept = [known for known in self.setting.tree.nodes if known.name != node.name]
@@ -389,7 +390,7 @@ class Snapshot:
 
     def _reindex(self, now: Scenario) -> None:
         self._on_node = {}
-        self._promised_footprints = {}
+        self._promised_footprints = PromisedFootprints()
         self._index(now)
         for job in now.waiting:
             self.queue.add(job)

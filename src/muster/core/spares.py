@@ -1,4 +1,4 @@
-"""Spares: which whole nodes are kept free, and which jobs that lost a node start on them.
+"""Spares: which whole nodes are kept free, and which jobs that lost a node start on them or get workers there.
 
 Planning sees a spare as a node that takes no work (`Node.spare`). A spare delays other jobs, but it never keeps a job
 from running for good: while a job waits that does not fit on the idle cluster beside the spares, they are given up.
@@ -14,11 +14,12 @@ from muster.core.planning import plan
 from muster.core.planning.placing.placement import fits
 from muster.core.snapshot import Snapshot
 from muster.model.ids import JobId, NodeName
-from muster.model.job import WaitingJob
+from muster.model.job import RunningJob, WaitingJob
 from muster.model.node import ClusterSpec, Node, NodeState
-from muster.model.plan import Basis, Start
+from muster.model.plan import Basis, Resize, Start
 from muster.model.policy import Policy
 from muster.model.records import evolve
+from muster.model.scenario import Scenario
 
 Spares = tuple[NodeName, ...]
 
@@ -95,18 +96,42 @@ def starts_on_spares(snapshot: Snapshot, jobs: Iterable[JobId], now_ms: int) -> 
     waiting = tuple(_impatient(job) for job in scenario.waiting if job.id in wanted)
     own = frozenset(node for job in waiting for node in job.preferred_nodes)
     closed = frozenset(node for each in scenario.promises if each.job not in wanted for node in each.nodes) - own
+    alone = evolve(_opened_beside(scenario, closed), waiting=waiting)
+    return plan(Snapshot.of(alone), now_ms).starts
+
+
+def replacements_on_spares(snapshot: Snapshot, now_ms: int) -> tuple[Resize, ...]:
+    """How running jobs get workers in place of those that they lost with a node, with spares open to them alone.
+
+    They may use whatever is free too, except nodes that are promised. They become no larger than they were.
+    """
+    scenario = snapshot.scenario(now_ms)
+    running = tuple(_as_before(job) if job.lost_workers else evolve(job, can_resize=False) for job in scenario.running)
+    closed = frozenset(node for each in scenario.promises for node in each.nodes)
+    alone = _opened_beside(scenario, closed)
+    alone = evolve(alone, running=running, waiting=(), policy=evolve(alone.policy, elastic=scenario.policy.elastic))
+    return plan(Snapshot.of(alone), now_ms).resizes
+
+
+def _opened_beside(scenario: Scenario, closed: frozenset[NodeName]) -> Scenario:
+    """The situation with all spares open, other nodes closed, and a policy that changes nothing that runs."""
     nodes = (
         evolve(node, state=NodeState.DRAINED) if node.name in closed and not node.spare else opened(node)
         for node in scenario.cluster.nodes
     )
-    alone = evolve(
-        scenario,
-        cluster=evolve(scenario.cluster, nodes=tuple(nodes)),
-        policy=_only_starting(scenario.policy),
-        waiting=waiting,
-        promises=(),
-    )
-    return plan(Snapshot.of(alone), now_ms).starts
+    cluster = evolve(scenario.cluster, nodes=tuple(nodes))
+    return evolve(scenario, cluster=cluster, policy=_only_starting(scenario.policy), promises=())
+
+
+def _as_before(job: RunningJob) -> RunningJob:
+    """The job as one that may grow to the size which it had, and no further."""
+    role = job.spec.elastic_role
+    if role is None:
+        return job
+    size = sum(worker.role == role.name for worker in job.workers) + job.lost_workers
+    most = min(role.workers_max, max(size, role.workers_min))
+    roles = tuple(evolve(each, workers_max=most) if each == role else each for each in job.spec.roles)
+    return evolve(job, spec=evolve(job.spec, roles=roles))
 
 
 def opened(node: Node) -> Node:

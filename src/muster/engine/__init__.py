@@ -10,6 +10,8 @@
     starvation_watch  finds jobs that ran before and have waited again for longer than is fair
     timers            which job asked to be woken at which time
     adoption          lets a job continue with its gang that was in quarantine
+    setting_aside     nodes that operators empty or reserve
+    cluster_changes   another set of nodes, with what is known about those that stay
     spare_nodes       keeps nodes free for jobs that lose one, and starts such jobs there
     past              jobs that have ended and left the state
     story             how a job got where it is

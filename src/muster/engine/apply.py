@@ -3,6 +3,7 @@
 from muster.core.lifecycle import transition
 from muster.engine.folding.state import State
 from muster.model.events import Event, EvictionOrdered, HoldsSet, JobStarted, ResizeOrdered
+from muster.model.ids import JobId
 from muster.model.job import Job, JobState
 from muster.model.plan import Eviction, Plan, Resize, Start
 from muster.model.records import Record
@@ -56,9 +57,15 @@ def _contradictions(plan: Plan, state: State) -> tuple[str, ...]:
         *[
             f"{job} is to leave or to change its size and is {state.state_of(job)}"
             for job in changing
-            if state.state_of(job) not in (JobState.STARTING, JobState.RUNNING)
+            if not _may_change(state, job)
         ],
     )
+
+
+def _may_change(state: State, job: JobId) -> bool:
+    """True for a job that runs, and for one that is about to start again at another size: it has GPUs until it does."""
+    record = state.jobs.get(job)
+    return record is not None and (record.state in (JobState.STARTING, JobState.RUNNING) or bool(record.next_gang))
 
 
 def _eviction(plan: Plan, eviction: Eviction, job: Job) -> EvictionOrdered:

@@ -1,19 +1,19 @@
 """What follows from an event for other jobs and nodes.
 
 Each consequence is an event of its own and is written to the log together with its cause. Dependent jobs are released
-or can never run, the next task of an array gets its turn, a draining node that is empty becomes drained, and a node
-that a job leaves because of a slow or stuck rank becomes suspect.
+or can never run, the next task of an array gets its turn, a draining node that is empty becomes drained, a node that a
+job leaves because of a slow or stuck rank becomes suspect, and a job that left to go on at another size starts again.
 """
 
 from collections.abc import Iterator
 
 from muster.core.lifecycle import occupied
 from muster.core.lifecycle.dependencies import Fate, Settled, settle
+from muster.core.lifecycle.resizing import next_attempt
 from muster.core.lifecycle.verdicts import avoided_nodes
 from muster.engine.folding.state import Move, Outcome, State
 from muster.model.events import (
     ENGINE,
-    HEALTH,
     DependencyFailed,
     DependencyMet,
     Event,
@@ -41,20 +41,23 @@ def consequences(state: State, event: Event, outcome: Outcome) -> tuple[Event, .
         *_for_arrays(state, event, outcome),
         *_for_nodes(state, event, outcome),
         *_for_avoided_nodes(state, event, outcome),
+        *_for_next_attempts(event, outcome),
     )
 
 
 def _concerns_others(state: State, outcome: Outcome) -> bool:
     """True when the event may concern other jobs or a draining node.
 
-    That is so when a task has ended, or a job that other jobs depend on, or when the workers of a job changed while
-    some node is draining. Nothing else that happens to a job concerns others, and most events end here.
+    That is so when a task has ended, or a job that other jobs depend on, when the workers of a job changed while some
+    node is draining, or when a job is to start again at another size. Most events end here.
     """
     for move in outcome.moves:
         before, after = move.before, move.after
         if before is None:
             continue
         if after.state.is_final and (after.array_parent is not None or after.id in state.dependents):
+            return True
+        if after.next_gang and not after.state.holds_resources:
             return True
         if state.draining and (before.workers is not after.workers or before.leaving is not after.leaving):
             return True
@@ -100,9 +103,8 @@ def _for_nodes(state: State, event: Event, outcome: Outcome) -> Iterator[Event]:
         node = state.nodes.get(name)
         if node is not None and node.state is NodeState.DRAINING and not state.jobs_on(name):
             drained = evolve(node, state=NodeState.DRAINED)
-            # Why health took a node out stays of interest when it is empty.
-            is_judged = state.set_aside.get(name) == HEALTH
-            because = state.node_notes.get(name, "") if is_judged else "nothing runs here any more"
+            # Why an operator or health took a node out stays of interest when it is empty.
+            because = state.node_notes.get(name, "") or "nothing runs here any more"
             yield NodeChanged(at_ms=event.at_ms, node=drained, because=because, by=ENGINE)
 
 
@@ -118,6 +120,14 @@ def _for_avoided_nodes(state: State, event: Event, outcome: Outcome) -> Iterator
                 because = f"a rank of {event.job} {what} here"
                 suspect = evolve(node, state=NodeState.SUSPECT)
                 yield NodeChanged(at_ms=event.at_ms, node=suspect, because=because, by=ENGINE)
+
+
+def _for_next_attempts(event: Event, outcome: Outcome) -> Iterator[Event]:
+    """A job that left its GPUs only to go on at another size starts again, before anybody else can have them."""
+    for move in outcome.moves:
+        started = None if move.before is None else next_attempt(move.before, move.after, event.at_ms)
+        if started is not None:
+            yield started
 
 
 def _vacated(event: Event, outcome: Outcome) -> tuple[NodeName, ...]:

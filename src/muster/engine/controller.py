@@ -8,7 +8,7 @@ state is ahead of the log and nothing more can be recorded. Then a new controlle
 from muster.core.lifecycle import due_ms
 from muster.engine.consequences import consequences
 from muster.engine.folding.folding import fold
-from muster.engine.folding.state import Move, Outcome, State
+from muster.engine.folding.state import Follow, Move, Outcome, State
 from muster.engine.story.steps import story
 from muster.engine.timers import Timers
 from muster.model.array import JobRecord
@@ -26,8 +26,9 @@ from muster.store.base import EventLog
 class Controller:
     """Records events and their consequences."""
 
-    def __init__(self, state: State, log: EventLog) -> None:
+    def __init__(self, state: State, log: EventLog, follow: Follow | None = None) -> None:
         self.state = state
+        self._follow = follow
         self.timers = Timers()
         self._log = log
         self._unwritten: list[Event] = []
@@ -52,6 +53,8 @@ class Controller:
             outcome = self._fold(next_event)
             if outcome.is_change:
                 self._unwritten.append(next_event)
+                if self._follow is not None:
+                    self._follow(self.state, next_event, outcome)
                 self._take_instructions(outcome)
                 to_fold += consequences(self.state, next_event, outcome)
                 changes += 1

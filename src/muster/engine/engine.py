@@ -12,27 +12,27 @@ from muster.core.lifecycle import desired_commands, due_ms
 from muster.core.lifecycle.arrays import ArrayProgress, failed_only, tasks_of
 from muster.engine.adoption import OTHERWISE, adoption
 from muster.engine.apply import Applied, Dropped
+from muster.engine.cluster_changes import replace_cluster
 from muster.engine.controller import Controller
 from muster.engine.cycle import CycleReport, run_cycle
 from muster.engine.decisions import Decisions
 from muster.engine.folding.folding import fold
 from muster.engine.folding.forgetting import ended_jobs, forget
-from muster.engine.folding.node_folding import of_interest, with_findings
-from muster.engine.folding.state import State
+from muster.engine.folding.node_folding import of_interest
+from muster.engine.folding.state import Follow, State
 from muster.engine.past import Past
+from muster.engine.setting_aside import SettingAside
 from muster.engine.spare_nodes import SpareNodes
 from muster.engine.submissions import Submissions, Submitted
 from muster.model.array import ArrayRecord, JobRecord
 from muster.model.audit import AuditEntry
 from muster.model.errors import Conflict, InvalidInput, NotFound
 from muster.model.events import (
-    ClusterChanged,
     Event,
     GangKillOrdered,
     GangsFound,
     JobStarved,
     JobUpdated,
-    NodeLost,
     ObservedEvent,
     RulesChanged,
     TimerFired,
@@ -42,7 +42,6 @@ from muster.model.job import Job
 from muster.model.limits import REPLAN_AFTER_DROP_MS
 from muster.model.node import ClusterSpec
 from muster.model.plan import Plan
-from muster.model.records import evolve
 from muster.model.requests import JobCancelRequested, JobHeld, JobReleased, RequestEvent
 from muster.model.scenario import Rules, Scenario
 from muster.model.spec import JobChanges, JobSpec
@@ -67,21 +66,24 @@ class Engine:
         saved: State | None = None,
         numbers_from: int = 0,
         archive: JobArchive | None = None,
+        follow: Follow | None = None,
     ) -> None:
         """Fold the log up to its end. `saved` is the state at some version of it, so that only later events are folded.
 
         New jobs get numbers above `numbers_from`, because nodes may know lower numbers from a log that was lost. With
-        an archive, jobs that have ended leave the state.
+        an archive, jobs that have ended leave the state. `follow` hears of every event that is folded.
         """
         self._past = Past(archive)
         self.state = state = State(scenario) if saved is None else saved
         for number, event in enumerate(log.read(state.version), start=1):
-            fold(state, event)
+            outcome = fold(state, event)
+            if follow is not None:
+                follow(state, event, outcome)
             if number % FORGOTTEN_EVERY == 0:
                 self._forget(ended_jobs(state))
         self._ended = self._forget(ended_jobs(state))
         """Jobs that have ended and cannot leave the state yet."""
-        self._controller = Controller(state, log)
+        self._controller = Controller(state, log, follow)
         self._backend = backend
         self._decisions = decisions or Decisions()
         self._planned_news: int | None = None
@@ -95,6 +97,7 @@ class Engine:
             state, self._decisions, self._past, record=self._record, batch=self._batch, numbers_from=numbers_from
         )
         self._spare_nodes = SpareNodes(state, record=self._record, batch=self._batch)
+        self.setting_aside = SettingAside(state, record=self._record, batch=self._batch)
 
     def submit(
         self,
@@ -145,33 +148,23 @@ class Engine:
             raise InvalidInput(f"there is no tier {changes.tier}; tiers are {names}")
         return self._record(JobUpdated(at_ms=now_ms, job=job, changes=changes, by=by))
 
-    def change_rules(self, rules: Rules, now_ms: int, *, by: str = "") -> bool:
-        """Put other quotas, tiers, pools or another policy in force. False when nothing is different."""
-        if rules == self.rules:
+    def change_rules(self, rules: Rules, now_ms: int, *, by: str = "", configured: Rules | None = None) -> bool:
+        """Put other quotas, tiers, pools or another policy in force. False when nothing is different.
+
+        `configured` is what the configuration says, if these rules follow from one.
+        """
+        if rules == self.rules and configured in (None, self.state.configured):
             return False
         kept = frozenset(tier.name for tier in rules.tiers)
         for job in self.state.jobs.values():
             if not job.state.is_final and job.spec.tier not in kept:
                 raise Conflict(f"tier {job.spec.tier} cannot go: {job.id} is in it; move or end that job first")
-        return self._record(RulesChanged(at_ms=now_ms, rules=rules, by=by))
+        return self._record(RulesChanged(at_ms=now_ms, rules=rules, by=by, configured=configured))
 
     def change_cluster(self, cluster: ClusterSpec, now_ms: int, *, by: str = "") -> bool:
-        """Give the scheduler another set of nodes. False when they are the same.
-
-        What an operator or the health monitor found out about a node is kept. A node that is gone is lost with what it
-        ran. It stays in the cluster, in state down, while a job still has workers recorded there.
-        """
-        known = self.state.nodes
-        staying = tuple(with_findings(node, known.get(node.name)) for node in cluster.nodes)
-        names = frozenset(node.name for node in staying)
+        """Give the scheduler another set of nodes, with what was found out about them. False when they are the same."""
         with self.batch():
-            for name in [name for name in known if name not in names]:
-                self._record(NodeLost(at_ms=now_ms, node=name, because="it is not part of the cluster any more"))
-            gone = tuple(known[name] for name in known if name not in names and self.state.jobs_on(name))
-            wanted = evolve(cluster, nodes=(*staying, *gone))
-            if wanted == evolve(self.state.snapshot.cluster, nodes=tuple(known.values())):
-                return False
-            return self._record(ClusterChanged(at_ms=now_ms, cluster=wanted, by=by))
+            return replace_cluster(self.state, self._record, cluster, now_ms, by=by)
 
     @property
     def rules(self) -> Rules:
@@ -211,6 +204,7 @@ class Engine:
         if job not in self.state.jobs and (ended := self._past.find(job)) is not None:
             raise Conflict(f"{job} is {ended.state} here; {OTHERWISE}")
         events = adoption(self.state, job, now_ms, by=by)
+        self._submissions.look_up_again()
         with self.batch():
             for event in events:
                 self._record(event)
@@ -228,6 +222,7 @@ class Engine:
             with self.batch():
                 self._fire_timers(now_ms)
         self._note_starved(now_ms)
+        self.setting_aside.look_after(now_ms)
         self._spare_nodes.look_after(now_ms)
         if not self._has_something_to_plan(now_ms) or self._rests(now_ms):
             return None
@@ -253,7 +248,8 @@ class Engine:
             return self.state.now_ms
         self._controller.timers.forget(self._is_unwanted)
         soonest, starvation = self._controller.timers.next_ms, self.state.starvation
-        for moment in (self._wake_ms, None if starvation is None else starvation.timers.next_ms):
+        starves_ms = None if starvation is None else starvation.timers.next_ms
+        for moment in (self._wake_ms, starves_ms, self.setting_aside.next_ms):
             if moment is not None and (soonest is None or moment < soonest):
                 soonest = moment
         return soonest

@@ -22,6 +22,10 @@ class Past:
         """A job, a task or an array."""
         return None if self._archive is None else self._archive.find((job,)).get(job)
 
+    def known(self, jobs: tuple[JobId, ...]) -> frozenset[JobId]:
+        """Which of these jobs there are."""
+        return frozenset(() if self._archive is None else self._archive.find(jobs))
+
     def tasks(self, array: ArrayRecord) -> list[Job]:
         """The records of all tasks of an array."""
         found = {} if self._archive is None else self._archive.find(tasks_of(array))

@@ -1,16 +1,19 @@
-"""Keeps as many spares as the policy says, and starts jobs that lost a node on them before all other jobs."""
+"""Keeps as many spares as the policy says, and lets jobs that lost a node have them before all other jobs.
+
+Jobs that wait because of the loss start on them. Jobs that went on without workers get others in their place.
+"""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from muster.core.plan_lint import lint
-from muster.core.spares import SpareChoice, starts_on_spares
+from muster.core.spares import SpareChoice, replacements_on_spares, starts_on_spares
 from muster.engine.apply import Applied, apply
 from muster.engine.folding.state import State
 from muster.model.events import Event, SparesSet
 from muster.model.ids import JobId
 from muster.model.job import Cause
-from muster.model.plan import Plan, Start
+from muster.model.plan import Plan
 from muster.model.records import evolve
 from muster.model.resources import GPU_MILLI
 
@@ -35,7 +38,11 @@ class SpareNodes:
             recovering = self._recovering()
             starts = starts_on_spares(snapshot, recovering, now_ms) if recovering else ()
             if starts:
-                self._start(starts, now_ms)
+                self._carry_out(Plan(version=0, now_ms=now_ms, starts=starts))
+            is_short = any(job.lost_workers for job in snapshot.elastic.values())
+            resizes = replacements_on_spares(snapshot, now_ms) if is_short else ()
+            if resizes:
+                self._carry_out(Plan(version=0, now_ms=now_ms, resizes=resizes))
             nodes = self._choice.choose(snapshot, self._state.spares)
             self._record(SparesSet(at_ms=now_ms, nodes=nodes))
         self._seen = snapshot.version
@@ -51,13 +58,15 @@ class SpareNodes:
             if group.gpu_milli <= room_milli and state.jobs[job_id].cause is Cause.NODE_FAILURE
         )
 
-    def _start(self, starts: tuple[Start, ...], now_ms: int) -> None:
-        """Give the spares that these starts need to them, and carry the starts out. Promises stay as they are."""
+    def _carry_out(self, decided: Plan) -> None:
+        """Give the spares that the plan needs to it, and carry it out. Promises stay as they are."""
         state, snapshot = self._state, self._state.snapshot
-        used = frozenset(worker.node for start in starts for worker in start.workers)
-        self._record(SparesSet(at_ms=now_ms, nodes=tuple(name for name in state.spares if name not in used)))
-        plan = Plan(version=snapshot.version, now_ms=now_ms, starts=starts)
-        started = frozenset(start.job for start in starts)
+        gangs = (*(each.workers for each in decided.starts), *(each.workers for each in decided.resizes))
+        used = frozenset(worker.node for workers in gangs for worker in workers)
+        left = tuple(name for name in state.spares if name not in used)
+        self._record(SparesSet(at_ms=decided.now_ms, nodes=left))
+        plan = evolve(decided, version=snapshot.version)
+        started = frozenset(start.job for start in plan.starts)
         promises = tuple(promise for promise in snapshot.promises.values() if promise.job not in started)
         outcome = apply(evolve(plan, promises=promises), lint(plan, snapshot), state)
         for event in outcome.events if isinstance(outcome, Applied) else ():

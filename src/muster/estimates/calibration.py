@@ -1,106 +1,119 @@
 """Corrects start estimates by how good earlier ones turned out to be.
 
 A simulated future leaves things out, so its quantiles are too early or too late by some factor. That factor is learnt
-from the cluster's own history. It is chosen so that among recent starts, the estimate times the factor covers as many
-as it should (split conformal prediction, over a moving window). Queues of different depth are kept apart. In a rush,
-many jobs wait for the same thing, so only one start of it counts. The same history gives the same corrections, and no
-correction exceeds its bounds.
+from the cluster's own history. It is a quantile of the ratios of true to estimated waits of recent starts (split
+conformal prediction, over a moving window). Which quantile is learnt too, because the next start need not be like the
+last ones: each start that the factor would have covered lowers it a little, and each that it would have missed raises
+it nine times as much, so that in the long run nine in ten are covered, neither fewer nor more (adaptive conformal
+inference; for the median both steps are equal). Jobs that still wait beyond their estimate count too:
+otherwise a queue that grows would be judged by the jobs that were lucky. Before a cluster has a history of its own,
+what is usual elsewhere stands for it; each start that is learnt takes the place of a part of that.
+
+The later estimate is about jobs that have to wait, so it learns from waits of at least a minute. The same history gives
+the same corrections, and no correction exceeds its bounds.
 """
 
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_left, insort
 from collections import deque
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from muster.estimates.starts import StartEstimate
 from muster.model.policy import MINUTE_MS
 
-DEPTHS = (10, 100, 1_000)
-"""A queue is one step deeper from each of these numbers of waiting jobs on."""
-WINDOW = 200
-"""Starts remembered for each depth: enough for a 90th percentile, few enough to follow changes in the cluster."""
-ENOUGH = 20
-"""Starts that a depth needs before it is corrected by its own history."""
-APART_MS = 5 * MINUTE_MS
-"""Estimates of one depth made within this time of each other are right or wrong together, so only one counts."""
+WINDOW = 100
+"""Starts that are remembered: enough for a 90th percentile, few enough to follow changes in the cluster."""
 SHORTEST_MS = MINUTE_MS
-"""Estimated waits below this count as this long: by which factor a second was wrong does not matter."""
+"""This is added to every estimated wait: by which factor a second was wrong does not matter."""
 MILLI_MIN, MILLI_MAX = 100, 20_000
 """The bounds of a correction in thousandths: from a tenth to twenty times."""
+WHOLE = 10_000
+"""Quantiles are counted in parts of this."""
+STEP = 40
+"""How far one start moves the quantile that is used: up by the part that should be covered times this if it was missed,
+down by the rest if it was covered. Chosen on the tuned cases of `benchmarks/estimates.py`: what is learnt only when
+a job starts comes late, so that larger steps overshoot."""
+LEVEL_MIN, LEVEL_MAX = 2_000, 9_900
+"""The bounds of that quantile."""
+USUAL_MILLI = (
+    *(200, 400, 400, 500, 600, 650, 650, 700, 725, 775),
+    *(775, 875, 1_000, 1_175, 1_175, 1_375, 1_750, 2_100, 2_100, 2_750),
+)
+"""True over estimated waits in thousandths, as they are usual: chosen on the traces that docs/PROOFS.md names."""
 
 
-def depth_step(waiting: int) -> int:
-    """The depth step of a queue of this length, from 0."""
-    return bisect_right(DEPTHS, waiting)
+class OpenEstimate(NamedTuple):
+    """An uncorrected estimate whose job has not started yet."""
+
+    raw: StartEstimate
+    made_ms: int
 
 
 class Calibration:
     """What was learnt from estimates whose jobs have started since."""
 
     def __init__(self) -> None:
-        self._p50 = _Factors(50)
-        self._p90 = _Factors(90)
-        self._learnt_ms: dict[int, int] = {}
-        """For each depth, when the last estimate was made that counted."""
+        self._p50 = _Factors(50, learns_from_ms=1)
+        self._p90 = _Factors(90, learns_from_ms=MINUTE_MS)
 
-    def learn(self, raw: StartEstimate, *, waiting: int, made_ms: int, started_ms: int) -> None:
-        """Learn from a job that has started: `raw` is its uncorrected estimate, made when `waiting` jobs waited."""
-        step, wait_ms = depth_step(waiting), max(started_ms - made_ms, 0)
-        if abs(made_ms - self._learnt_ms.get(step, made_ms - APART_MS)) < APART_MS:
-            return
-        self._learnt_ms[step] = made_ms
-        self._p50.learn(step, raw.p50_ms, made_ms, wait_ms)
-        self._p90.learn(step, raw.p90_ms, made_ms, wait_ms)
+    def learn(self, raw: StartEstimate, *, made_ms: int, started_ms: int) -> None:
+        """Learn from a job that has started: `raw` is its uncorrected estimate."""
+        self._p50.learn(raw.p50_ms, made_ms, started_ms - made_ms)
+        self._p90.learn(raw.p90_ms, made_ms, started_ms - made_ms)
 
-    def correct(self, raw: StartEstimate, *, waiting: int, now_ms: int) -> StartEstimate:
-        """The corrected estimate. A start at once stays a start at once, and p50 is never after p90."""
-        step = depth_step(waiting)
-        p50_ms = self._p50.corrected(step, raw.p50_ms, now_ms)
-        p90_ms = self._p90.corrected(step, raw.p90_ms, now_ms)
+    def correct(self, raw: StartEstimate, *, now_ms: int, still_open: Sequence[OpenEstimate] = ()) -> StartEstimate:
+        """The corrected estimate. `still_open` are estimates whose jobs wait.
+
+        What is likely to start at once stays so, and p50 is never after p90.
+        """
+        p50_ms = raw.p50_ms
+        if p50_ms is not None and p50_ms > now_ms:
+            p50_ms = self._p50.corrected(p50_ms, now_ms, [(each.raw.p50_ms, each.made_ms) for each in still_open])
+        p90_ms = self._p90.corrected(raw.p90_ms, now_ms, [(each.raw.p90_ms, each.made_ms) for each in still_open])
         if p50_ms is not None and p90_ms is not None:
             p50_ms = min(p50_ms, p90_ms)
         return StartEstimate(p50_ms=p50_ms, p90_ms=p90_ms)
 
 
 class _Factors:
-    """The factors that correct one quantile, by depth."""
+    """The factor that corrects one quantile."""
 
-    def __init__(self, percent: int) -> None:
+    def __init__(self, percent: int, *, learns_from_ms: int) -> None:
         self._percent = percent
-        self._steps = [_Scores() for _ in range(len(DEPTHS) + 1)]
-        self._all = _Scores()
+        self._level = WHOLE * percent // 100
+        """The quantile of the scores that is used."""
+        self._learns_from_ms = learns_from_ms
+        self._learnt = _Scores()
 
-    def learn(self, step: int, estimate_ms: int | None, made_ms: int, wait_ms: int) -> None:
-        if estimate_ms is None or estimate_ms <= made_ms:
-            return
-        score_milli = max(wait_ms, 1) * 1000 // max(estimate_ms - made_ms, SHORTEST_MS)
-        self._steps[step].add(score_milli)
-        self._all.add(score_milli)
+    def learn(self, estimate_ms: int | None, made_ms: int, wait_ms: int) -> None:
+        if estimate_ms is not None and wait_ms >= self._learns_from_ms:
+            score_milli = _score_milli(wait_ms, estimate_ms, made_ms)
+            is_covered = score_milli <= _bounded(_quantile(self._learnt.in_order(), self._level))
+            moved = -STEP * (100 - self._percent) // 100 if is_covered else STEP * self._percent // 100
+            self._level = min(max(self._level + moved, LEVEL_MIN), LEVEL_MAX)
+            self._learnt.add(score_milli)
 
-    def corrected(self, step: int, estimate_ms: int | None, now_ms: int) -> int | None:
-        if estimate_ms is None or estimate_ms <= now_ms:
-            return estimate_ms
-        factor_milli = self._factor_milli(step)
-        if factor_milli is None:
-            return estimate_ms
-        return now_ms + max(estimate_ms - now_ms, SHORTEST_MS) * factor_milli // 1000
-
-    def _factor_milli(self, step: int) -> int | None:
-        """The factor that covers the asked share of recent starts: at this depth, or at all if this one has too few."""
-        own = self._steps[step]
-        scores = own if len(own) >= ENOUGH else self._all
-        if len(scores) < ENOUGH:
+    def corrected(
+        self, estimate_ms: int | None, now_ms: int, still_open: Sequence[tuple[int | None, int]]
+    ) -> int | None:
+        if estimate_ms is None:
             return None
-        return min(max(scores.quantile(self._percent), MILLI_MIN), MILLI_MAX)
+        scores = self._learnt.in_order()
+        factor_milli = _quantile(scores, self._level)
+        # How far a job is overdue will only grow, so it counts as soon as it exceeds what would be said now.
+        waits = [_score_milli(now_ms - made_ms, at_ms, made_ms) for at_ms, made_ms in still_open if at_ms is not None]
+        overdue = [score_milli for score_milli in waits if score_milli > factor_milli]
+        if overdue:
+            factor_milli = _quantile(sorted([*scores, *overdue]), self._level)
+        return now_ms + _wait_ms(estimate_ms, now_ms) * _bounded(factor_milli) // 1000
 
 
 class _Scores:
-    """The latest ratios of true to estimated waits, in thousandths, both in the order of arrival and sorted."""
+    """The latest ratios of true to estimated waits, in thousandths, in the order of arrival and sorted."""
 
     def __init__(self) -> None:
         self._latest: deque[int] = deque()
         self._sorted: list[int] = []
-
-    def __len__(self) -> int:
-        return len(self._sorted)
 
     def add(self, score_milli: int) -> None:
         if len(self._latest) == WINDOW:
@@ -108,7 +121,29 @@ class _Scores:
         self._latest.append(score_milli)
         insort(self._sorted, score_milli)
 
-    def quantile(self, percent: int) -> int:
-        """The conformal quantile: the next score is not above it with this probability."""
-        rank = -(-(len(self._sorted) + 1) * percent // 100)
-        return self._sorted[min(rank, len(self._sorted)) - 1]
+    def in_order(self) -> list[int]:
+        """All of them, with as many usual ones, evenly chosen, as are missing to their number."""
+        missing = max(len(USUAL_MILLI) - len(self._sorted), 0)
+        usual = [USUAL_MILLI[(2 * place + 1) * len(USUAL_MILLI) // (2 * missing)] for place in range(missing)]
+        return sorted([*self._sorted, *usual])
+
+
+def _wait_ms(estimate_ms: int, made_ms: int) -> int:
+    return max(estimate_ms - made_ms, 0) + SHORTEST_MS
+
+
+def _score_milli(wait_ms: int, estimate_ms: int, made_ms: int) -> int:
+    return wait_ms * 1000 // _wait_ms(estimate_ms, made_ms)
+
+
+def _bounded(factor_milli: int) -> int:
+    return min(max(factor_milli, MILLI_MIN), MILLI_MAX)
+
+
+def _quantile(ordered: Sequence[int], level: int) -> int:
+    """The conformal quantile: the next score is not above it with this probability, in parts of `WHOLE`.
+
+    Never the largest score, so that a single start that went wrong does not decide alone.
+    """
+    rank = -(-(len(ordered) + 1) * level // WHOLE)
+    return ordered[min(rank, len(ordered) - 1) - 1]

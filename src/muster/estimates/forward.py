@@ -16,6 +16,7 @@ from muster.estimates.training import Habits, seats_milli
 from muster.model.ids import JobId
 from muster.model.job import RunningJob, WaitingJob
 from muster.model.plan import Plan, Resize, Start
+from muster.model.records import evolve
 from muster.model.resources import GPU_MILLI
 from muster.model.scenario import Scenario
 
@@ -45,6 +46,10 @@ class Future:
         entitlements: Entitlements | None = None,
     ) -> None:
         self._now_ms = self._present_ms = scenario.now_ms
+        early = _early(scenario.waiting)
+        if early:
+            newcomers = heapq.merge(newcomers, early, key=_comes_ms)
+            scenario = evolve(scenario, waiting=tuple(job for job in scenario.waiting if not job.early))
         self._snapshot = Snapshot.of(scenario, entitlements)
         self._is_entitling = entitlements is not None
         self._sample = sample
@@ -65,9 +70,8 @@ class Future:
         for waiting in scenario.waiting:
             self._entitle(waiting)
 
-    def first_starts(self, jobs: Mapping[JobId, None], until_ms: int) -> dict[JobId, int]:
-        """When each of these jobs starts, for those that start until then."""
-        found: dict[JobId, int] = {}
+    def first_starts(self, jobs: Mapping[JobId, None], until_ms: int, found: dict[JobId, int]) -> None:
+        """Add to `found` when each of these jobs starts, for those that start until then."""
         for _ in range(MOMENTS):
             for job in self._decide():
                 if job in jobs:
@@ -76,7 +80,6 @@ class Future:
             if len(found) == len(jobs) or following is None or following > until_ms:
                 break
             self._go_to(following)
-        return found
 
     def _next_moment(self) -> int | None:
         while self._agenda and self._due_ms.get(self._agenda[0][1]) != self._agenda[0][0]:
@@ -208,3 +211,17 @@ class Future:
 def _is_part(job: RunningJob) -> bool:
     """True when the leaving job may be workers that an elastic job gave up, which are not requeued."""
     return job.spec.elastic_role is not None
+
+
+def _early(waiting: tuple[WaitingJob, ...]) -> list[WaitingJob]:
+    """Jobs that are not to begin yet, as newcomers of the time at which they are."""
+    found = [
+        evolve(job, early=False, submitted_ms=job.spec.begin.begins_ms(job.submitted_ms))
+        for job in waiting
+        if job.early
+    ]
+    return sorted(found, key=lambda job: (job.submitted_ms, job.id))
+
+
+def _comes_ms(job: WaitingJob) -> int:
+    return job.submitted_ms

@@ -75,10 +75,12 @@ def possible_starts(
     planner: Planner = plan,
     habits: Habits | None = None,
     entitlements: Entitlements | None = None,
+    begun: dict[JobId, int] | None = None,
 ) -> Iterator[dict[JobId, int]]:
     """When these jobs start in one possible future after another, without end; jobs that start too late are missing.
 
-    A caller can stop when its time is up: the futures simulated until then still give an estimate.
+    A caller can stop when its time is up: the futures simulated until then still give an estimate. `begun` has what was
+    found so far in the future that is being simulated.
     """
     asked = dict.fromkeys(jobs)
     until_ms = scenario.now_ms + horizon_ms
@@ -88,7 +90,10 @@ def possible_starts(
         future = Future(
             scenario, sample, newcomers, planner=planner, habits=habits or Habits(), entitlements=entitlements
         )
-        yield future.first_starts(asked, until_ms)
+        found = {} if begun is None else begun
+        found.clear()
+        future.first_starts(asked, until_ms, found)
+        yield dict(found)
 
 
 def summed_up(jobs: Iterable[JobId], futures: Sequence[Mapping[JobId, int]]) -> dict[JobId, StartEstimate]:

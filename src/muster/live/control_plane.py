@@ -19,51 +19,32 @@ from muster.core.lifecycle.desired import run_id
 from muster.engine.engine import Engine
 from muster.engine.folding.state import State
 from muster.failpoints import failpoint
+from muster.formats.rules.rule_merge import RuleMerge
 from muster.live import saved_states
 from muster.live.clock import Clock
-from muster.live.feed import Feed
+from muster.live.configuration import Configuration, configure
 from muster.live.housekeeping import Housekeeping
 from muster.live.inbox import Action, Inbox, WriterRequest
-from muster.live.published_log import PublishedLog, Waiting
-from muster.live.publisher import Publisher
+from muster.live.publishing.feed import Feed
+from muster.live.publishing.history_keeper import HistoryKeeper
+from muster.live.publishing.published_log import PublishedLog, Waiting
+from muster.live.publishing.publisher import Publisher
 from muster.model.array import JobRecord
 from muster.model.audit import AuditEntry
-from muster.model.closed_rules import closed
 from muster.model.errors import Conflict, InvalidInput, MusterError, Refused, Unavailable
-from muster.model.events import CONFIGURATION, ENGINE, Event, GangsFound, NodeLost, ObservedEvent
-from muster.model.ids import NodeName
+from muster.model.events import ENGINE, Event, GangsFound, ObservedEvent
 from muster.model.job import Job
 from muster.model.limits import CATCH_UP_MS, QUIET_MS, STEP_DOWN_MS, STORE_LOOK_MS, STORE_SILENCE_MS, WRITE_RETRY_MS
 from muster.model.node import ClusterSpec
 from muster.model.records import evolve
-from muster.model.scenario import Rules, Scenario
+from muster.model.saved_state import HistoryRecord
+from muster.model.scenario import Scenario
 from muster.store.base import DurableLog, JobArchive, StateStore
 from muster.views.view import View
 
 T = TypeVar("T")
 
 _log = logging.getLogger("muster.live")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fence:
-    """Everything that ran on the former nodes has been ended, but the log does not say so yet."""
-
-    last_words: tuple[ObservedEvent, ...] = ()
-    """The last reports of those nodes, which are not recorded yet."""
-    on_recorded: Callable[[], None] = lambda: None
-    """Called once that is in the log, before anything is sent to the nodes that now have their names."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Configuration:
-    """The cluster that Muster manages, and the rules to begin with."""
-
-    cluster: ClusterSpec
-    rules: Rules | None = None
-    """Put in force when they differ from what was configured last; None leaves the rules as they are."""
-    fence: Fence | None = None
-    """Set when other machines now have the names of the nodes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,10 +57,6 @@ class WriterRound:
     """Time until everything was durable."""
     plan_s: float
     has_planned: bool
-
-
-def _fenced(node: NodeName, now_ms: int) -> NodeLost:
-    return NodeLost(at_ms=now_ms, node=node, because="the nodes of another home took its place")
 
 
 def _warn_of_strangers(reports: Sequence[ObservedEvent], state: State) -> None:
@@ -115,7 +92,7 @@ class ControlPlane:
         self._states = states
         self._archive = archive
         self._waiting = Waiting()
-        self._housekeeping = Housekeeping(states, self._waiting)
+        self._housekeeping = Housekeeping(states, self._waiting, self._history_record)
         self._backend = backend
         self._clock = clock
         self._configuration = configuration
@@ -138,6 +115,10 @@ class ControlPlane:
         """True once the writer has stopped for good: only a restart helps."""
         self.led_by_another: Refused | None = None
         """Set once another process is the writer for good, and says which: this process has to end."""
+        self.merge: RuleMerge | None = None
+        """How the configured rules and what was changed at run time became one at the start."""
+        self.history: HistoryKeeper
+        """What was used and wanted over time. Any thread may read it."""
         self._engine: Engine
         self._fold()
         self._configure_at_start()
@@ -210,7 +191,9 @@ class ControlPlane:
 
     def _fold(self) -> None:
         """Make an engine from the log. Nothing is written."""
-        saved = saved_states.load(self._states)
+        loaded = saved_states.load(self._states)
+        saved = None if loaded is None else loaded.state
+        history = HistoryKeeper(saved, None if loaded is None else loaded.history)
         self._housekeeping.took_up(0 if saved is None else saved.version)
         engine = Engine(
             scenario=Scenario(now_ms=0, cluster=ClusterSpec()),
@@ -219,16 +202,23 @@ class ControlPlane:
             saved=saved,
             numbers_from=self._numbers_from,
             archive=self._archive,
+            follow=history.follow,
         )
         self._engine = engine
+        history.publish()
+        self.history = history
         self._publisher.begin(engine.state)
         self._clock.not_before(engine.state.now_ms)
 
     def _written(self, events: Sequence[Event], records: Sequence[JobRecord]) -> None:
+        self.history.publish()
         self._publisher.publish(self._engine.state, events, records)
         over = [run_id(job) for job in records if isinstance(job, Job) and job.state.is_final and job.spec.can_resume]
         if over:
             self._backend.end_runs(over)
+
+    def _history_record(self) -> HistoryRecord | None:
+        return self.history.record()
 
     def _configure_at_start(self) -> None:
         """Apply the configuration. If it cannot be written now, only reads are possible until it can."""
@@ -241,23 +231,15 @@ class ControlPlane:
 
     def _configure(self) -> None:
         """Give the engine the configured nodes and rules, and tell the backend again what to do."""
-        engine = self._engine
-        now_ms, rules, fence = self._clock.now_ms(), self._configuration.rules, self._configuration.fence
-        with engine.batch():
-            if fence is not None:
-                engine.observe(*(evolve(event, at_ms=now_ms) for event in fence.last_words))
-                engine.observe(*(_fenced(node, now_ms) for node in engine.state.nodes))
-            engine.change_cluster(self._configuration.cluster, now_ms, by=CONFIGURATION)
-            configured = engine.state.configured
-            if rules is not None and (configured is None or closed(rules) != closed(configured)):
-                engine.change_rules(closed(rules), now_ms, by=CONFIGURATION)
-            # Rules that were saved before teams had bounds leave open what a server denies.
-            engine.change_rules(closed(engine.rules), now_ms, by=ENGINE)
+        now_ms, fence = self._clock.now_ms(), self._configuration.fence
+        merge = configure(self._engine, self._configuration, now_ms)
+        self.merge = self.merge or merge
         if fence is not None:
             failpoint("fence.recorded")
             fence.on_recorded()
-            self._configuration = replace(self._configuration, fence=None)
-        engine.reconnect(now_ms)
+        # What is changed from now on survives when the writer starts again from the log.
+        self._configuration = replace(self._configuration, fence=None, drop_changes=False)
+        self._engine.reconnect(now_ms)
 
     def _run(self) -> None:
         """Run rounds until told to stop. An unexpected error stops the writer but not the readers."""

@@ -7,10 +7,11 @@ all objects only when the writer is idle, or under load after every `STATES_BETW
 
 import gc
 import logging
+from collections.abc import Callable
 
 from muster.engine.folding.state import State
 from muster.live import saved_states
-from muster.live.published_log import Waiting
+from muster.live.publishing.published_log import Waiting
 from muster.model.errors import MusterError
 from muster.model.limits import (
     IDLE_STATE_EVENTS,
@@ -19,6 +20,7 @@ from muster.model.limits import (
     STATES_BETWEEN_LOOKS,
     YOUNG_OBJECTS,
 )
+from muster.model.saved_state import HistoryRecord
 from muster.store.base import StateStore
 
 _NEVER = 1 << 30
@@ -29,8 +31,11 @@ _log = logging.getLogger("muster.live")
 class Housekeeping:
     """Knows at which version the state was saved last."""
 
-    def __init__(self, states: StateStore, waiting: Waiting) -> None:
+    def __init__(
+        self, states: StateStore, waiting: Waiting, history: Callable[[], HistoryRecord | None] = lambda: None
+    ) -> None:
         self._states = states
+        self._history = history
         self._waiting = waiting
         self._kept_version = 0
         self._kept_since_a_look = 0
@@ -61,6 +66,6 @@ class Housekeeping:
         self._kept_version = state.version
         try:
             with self._waiting.answer():
-                saved_states.save(self._states, state)
+                saved_states.save(self._states, state, self._history())
         except MusterError as error:
             _log.warning("the state could not be saved", extra={"cause": str(error)})

@@ -12,7 +12,7 @@ from muster.model.limits import SERVER_LOG_BYTES, SERVER_LOGS
 from muster.private_files import open_private
 
 _USUAL = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName", "color_message"}
-_SECRET = re.compile(r"muster_[0-9a-f]{12}_[A-Za-z0-9_-]+|(?i:bearer)[ .]+[A-Za-z0-9._~+/-]{8,}=*")
+_SECRET = re.compile(r"muster_[0-9a-f]{12}_[A-Za-z0-9_-]+|~[A-Za-z0-9_-]{43}|(?i:bearer)[ .]+[A-Za-z0-9._~+/-]{8,}=*")
 HIDDEN = "(hidden)"
 
 

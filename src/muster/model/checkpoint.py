@@ -19,6 +19,8 @@ class Checkpoint(Record, frozen=True, kw_only=True, omit_defaults=True):
     bytes: int = 0
     cost_ms: int = 0
     """How long training stood still for it, on the rank where that took longest."""
+    took_ms: int = 0
+    """From its step until the last part was on disk; 0 when it is not known."""
     is_durable: bool = False
     """True once it is whole in durable storage as well."""
     problem: str = ""

@@ -9,6 +9,12 @@ JOB_TEXT_CHARS = 256 * 1024
 PAGE_SPEC_CHARS = 512 * 1024
 """Characters of job files in one page of jobs. A page with long scripts ends early, like a page with few matches."""
 
+BRIEF_JOBS_MAX = 2_500
+"""Jobs in one answer that leaves out their files: ten thousand come in four answers."""
+
+JOBS_NAMED = 200
+"""Jobs that a list may be asked for by id: those that changed within a second or two."""
+
 BODY_BYTES = 256 * 1024
 """Size of any other request: a whole list of tiers or pools fits, and is read in a few milliseconds."""
 
@@ -96,6 +102,12 @@ server to itself gets more, because many submissions are made durable with one w
 TURNS_WAITING = 256
 """Requests of one subject that may wait for their turn."""
 
+WRITES = 64
+WRITES_EACH = 8
+"""Requests that wait for the writer at once: of all subjects, and of each subject whatever the others do. One write
+makes all of them durable, so that few of them would make a disk the limit. They are also answered at once, which keeps
+other requests waiting for a few hundredths of a second."""
+
 DENIALS_S = 60.0
 """Denials of one token for one action within this time become one audit entry, with their count."""
 
@@ -108,3 +120,33 @@ AUDIT_SUBJECT_CHARS = 200
 ALLOWED_HOSTS = 100
 HOST_CHARS = 255
 """Names that a server answers to, and the length of a name, which DNS bounds."""
+
+SESSION_MS = 12 * 3_600_000
+"""How long a browser stays signed in: a working day."""
+
+SIGN_IN_CODE_MS = 60_000
+"""How long a link for signing in is good: enough to open it, and too short to be found later."""
+
+SIGN_IN_CODES = 1_000
+"""Links that are given out and not used yet. Each is forgotten after a minute."""
+
+WHAT_IF_JOBS = 20_000
+"""Jobs of one what-if: weeks of a large cluster, and two replays of them take minutes."""
+
+WHAT_IF_SINCE_S = 366 * 86_400
+
+WHAT_IF_S = 600
+"""How long one what-if may take. The next one waits meanwhile."""
+
+WHAT_IF_BYTES = 4 * 1024**3
+"""Address space of the process, of which a replay of so many jobs uses a part."""
+
+WHAT_IF_ANSWER_BYTES = 32 * 1024**2
+"""The longest line that the process may send: its figures and its report."""
+
+WHAT_IFS_WAITING = 4
+WHAT_IFS_KEPT = 8
+"""Simulations whose reports are kept in memory."""
+
+REPORT_LINK_MS = 60_000
+REPORT_LINKS = 100

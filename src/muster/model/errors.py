@@ -15,6 +15,7 @@
     ├── Unavailable             not now: a queue or the disk is full, the database does not answer, the writer stopped
     │   └── Unreachable         … because no server answers there, or it is not a Muster server
     ├── TimedOut                it did not happen within the given time
+    ├── JobFailed               a job ended without the result that was asked for
     ├── Corrupted               what was stored is not what was written
     ├── TooNew                  what was stored was written by a newer Muster
     └── InvariantViolated       a bug in Muster: the writer stops, reads go on
@@ -160,6 +161,12 @@ class TimedOut(MusterError):
     http_status = 504
     exit_code = 6
     retry_helps = True
+
+
+class JobFailed(MusterError):
+    """A job has ended, and there is no result: it failed, was cancelled, or ran out of time."""
+
+    code = "job_failed"
 
 
 class Corrupted(MusterError):

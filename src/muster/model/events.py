@@ -16,6 +16,7 @@ An event is a fact: it is never changed, and folding it never fails. Reports of 
 
 from muster.model.ids import JobId, NodeName
 from muster.model.job import Placement
+from muster.model.machines.reservation import ReservationRemoved, ReservationSet
 from muster.model.node import ClusterSpec, Node
 from muster.model.plan import Promise, Why
 from muster.model.quarantine import FoundGang, SeenJob
@@ -64,6 +65,9 @@ __all__ = [
     "NodeReturned",
     "NodeUnreachable",
     "ObservedEvent",
+    "ReservationEvent",
+    "ReservationRemoved",
+    "ReservationSet",
     "ResizeOrdered",
     "RulesChanged",
     "ShardsSaved",
@@ -163,7 +167,7 @@ class TimerFired(Record, frozen=True, kw_only=True):
     job: JobId
 
 
-class JobStarted(Record, frozen=True, kw_only=True):
+class JobStarted(Record, frozen=True, kw_only=True, omit_defaults=True):
     """The job got all of its GPUs. Its workers are being started there."""
 
     at_ms: int
@@ -175,6 +179,8 @@ class JobStarted(Record, frozen=True, kw_only=True):
     """The limit of the job or of its tier. The attempt must have left by then."""
     stop_grace_ms: int
     """The grace period of the policy, for a job that does not say how long it needs to leave."""
+    limited_since_ms: int | None = None
+    """Set when the job goes on at another size: the limit counts from when it began to run without a break."""
 
 
 class EvictionOrdered(Record, frozen=True, kw_only=True):
@@ -185,10 +191,15 @@ class EvictionOrdered(Record, frozen=True, kw_only=True):
     attempt: int
     why: Why
     for_job: JobId
+    """Empty when an operator wants the node, and no job does."""
     by_ms: int
     """When it is killed if it has not left."""
     lost_gpu_ms: int = 0
     """GPU time since its last checkpoint when this was decided."""
+    by: str = ""
+    """The operator who ordered it; empty when a plan did."""
+    because: str = ""
+    """Why, in the operator's words."""
 
 
 class ResizeOrdered(Record, frozen=True, kw_only=True):
@@ -328,6 +339,8 @@ class RulesChanged(Record, frozen=True, kw_only=True):
     at_ms: int
     rules: Rules
     by: str = ""
+    configured: Rules | None = None
+    """What the configuration says, if these rules follow from one; they may have changes of run time, too."""
 
 
 class ClusterChanged(Record, frozen=True, kw_only=True):
@@ -336,6 +349,8 @@ class ClusterChanged(Record, frozen=True, kw_only=True):
     at_ms: int
     cluster: ClusterSpec
     by: str = ""
+    configured: ClusterSpec | None = None
+    """The nodes as the configuration says, without what was found out about them since."""
 
 
 WaitingEvent = DependencyMet | DependencyFailed | TurnCame | JobStarved
@@ -375,6 +390,9 @@ NodeEvent = NodeChanged | NodeUnreachable | NodeReturned | NodeLost | GangsFound
 ObservedEvent = WorkerEvent | CheckpointEvent | VerdictEvent | NodeEvent
 """What a backend reports, and verdicts on what it measured. The same thing may be reported twice."""
 
-ClusterEvent = NodeEvent | HoldsSet | SparesSet | RulesChanged | ClusterChanged
+ReservationEvent = ReservationSet | ReservationRemoved
+"""Nodes are set aside, or no longer."""
+
+ClusterEvent = NodeEvent | HoldsSet | SparesSet | ReservationEvent | RulesChanged | ClusterChanged
 
 Event = JobEvent | ClusterEvent

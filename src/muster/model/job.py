@@ -16,7 +16,7 @@ class JobState(StrEnum):
     """The states that users see."""
 
     BLOCKED = "blocked"
-    """Waits for another job, for its turn in an array, for a pause after failed starts, or for quarantined workers."""
+    """Waits for another job, its time, its turn in an array, the end of a pause, or quarantined workers."""
     HELD = "held"
     """Its user asked that it not start."""
     QUEUED = "queued"
@@ -111,6 +111,10 @@ class Cause(StrEnum):
     """A rank stayed slower than the others, and the job asked to be started again then."""
     HANG = "hang"
     """No rank made a step any more, and the job asked to be started again then."""
+    RESIZED = "resized"
+    """It goes on with another number of workers, and its launcher cannot change that while it runs."""
+    REQUEUED = "requeued"
+    """Its user, or the job itself, asked that it be started again."""
     DEPENDENCY = "dependency"
     """A job that this one depends on ended the wrong way."""
 
@@ -127,6 +131,8 @@ _INFRASTRUCTURE: Final = (
     Cause.DAMAGED_CHECKPOINT,
     Cause.STRAGGLER,
     Cause.HANG,
+    Cause.RESIZED,
+    Cause.REQUEUED,
 )
 
 CAUSE_WORDS: Final[dict[Cause, str]] = {
@@ -139,6 +145,8 @@ CAUSE_WORDS: Final[dict[Cause, str]] = {
     Cause.DAMAGED_CHECKPOINT: "a damaged checkpoint",
     Cause.STRAGGLER: "a rank that was too slow",
     Cause.HANG: "a hang",
+    Cause.RESIZED: "a change of its size",
+    Cause.REQUEUED: "a request to start again",
     Cause.DEPENDENCY: "a dependency that failed",
 }
 """Causes in words that need no manual, where their own name needs one."""
@@ -212,6 +220,12 @@ class RunningJob(Record, frozen=True, kw_only=True):
     """It gave way to other jobs and then waited too long. Now it is the last to be asked to give way again."""
     can_resize: bool = True
     """False while an earlier resize is under way, and once one of its workers has exited."""
+    can_grow: bool = True
+    """False for a job that would have to start again to grow, and could not resume its work then."""
+    resized_ms: int | None = None
+    """When it last changed its size by order; None if the present run has not."""
+    lost_workers: int = 0
+    """Workers that it lost with their nodes and went on without, and that were not replaced yet."""
     user: str = ""
     """Who submitted it; empty when that is not known."""
 
@@ -232,6 +246,8 @@ class WaitingJob(Record, frozen=True, kw_only=True):
     """Its user asked that it not start."""
     unmet: tuple[JobId, ...] = ()
     """Jobs it still depends on."""
+    early: bool = False
+    """Its `begin` has not come."""
     preferred_nodes: tuple[NodeName, ...] = ()
     """The nodes of the workers that survived a node loss. They are used again if the gang fits around them."""
     starved: bool = False
@@ -265,7 +281,9 @@ class Job(Record, frozen=True, kw_only=True, omit_defaults=True):
     cause: Cause | None = None
     """Why the last attempt ended, or why the present one is being stopped."""
     exit_code: int | None = None
-    """The exit code of the worker that made the present or the last attempt fail."""
+    """The highest exit code of the workers that made the present or the last attempt fail; None without a process."""
+    problem: str = ""
+    """Why the program of the last attempt could not be started; empty when it was started, or none was tried yet."""
     ready_ranks: tuple[int, ...] = ()
     exited_ranks: tuple[int, ...] = ()
     retries_used: int = 0
@@ -281,7 +299,7 @@ class Job(Record, frozen=True, kw_only=True, omit_defaults=True):
     awaits_turn: bool = False
     """True for a task of an array whose turn has not come yet."""
     not_before_ms: int | None = None
-    """Set while it pauses after starts that failed."""
+    """Set while its `begin` has not come, and while it pauses after starts that failed."""
     preferred_nodes: tuple[NodeName, ...] = ()
     """The nodes of its surviving workers when it lost a node. Starting there again moves the least data."""
     faults_in_a_row: int = 0
@@ -294,6 +312,12 @@ class Job(Record, frozen=True, kw_only=True, omit_defaults=True):
     """When to ask it to save itself next."""
     checkpoint_cost_ms: int | None = None
     """How long training stood still for the last save; None until a save was reported."""
+    last_step: int | None = None
+    """The last step of the latest attempt that workers have left, as far as they said; None when none ever did."""
+    last_step_ms: int | None = None
+    """When that step was finished."""
+    checkpoint_took_ms: int | None = None
+    """How long the last save took from its step until it was complete; None when that is not known."""
     attempt_generation: int = 0
     """The generation that started the present attempt."""
     next_rank: int = 0
@@ -330,3 +354,13 @@ class Job(Record, frozen=True, kw_only=True, omit_defaults=True):
     """When it was last started again because of a straggler; those of the last hour."""
     number: int = 0
     """The number of its submission, counted from 1. All tasks of an array have the number of the array."""
+    next_gang: Placement = ()
+    """The workers with which it starts again, once its present ones have left, to go on at another size. Set only
+    while a gang that cannot change its size in place does so. It keeps these seats meanwhile."""
+    limited_since_ms: int | None = None
+    """From when the maximum duration of the present attempt counts, if the attempt goes on at another size for one
+    before it; None when it counts from the start of the attempt."""
+    resized_ms: int | None = None
+    """When the present attempt last changed its size by order."""
+    lost_workers: int = 0
+    """Workers that the present attempt lost with their nodes and went on without, and that were not replaced yet."""

@@ -338,6 +338,9 @@ ESTIMATE_RUNS = 20
 ESTIMATE_S = 3.0
 """How long an estimate may compute. With fewer futures there is still an estimate, with no future there is none."""
 
+ESTIMATES_S = 8.0
+"""How long estimates of all waiting jobs together may compute. Jobs that had not started by then have none."""
+
 ESTIMATE_HORIZON_MS = 7 * 24 * 3_600_000
 """How far estimates look ahead. For a job that would start later, the answer is that it starts later than this."""
 
@@ -346,6 +349,10 @@ ESTIMATE_FRESH_MS = 10_000
 
 ESTIMATE_PAUSE_MS = 60_000
 """How long no estimate is tried after a single future took longer than the time allowed."""
+
+ESTIMATES_RECALLED = 40
+"""From so many of the latest estimates on one basis a user is told how good they were: enough to tell nine in ten from
+four in five, few enough to follow changes."""
 
 ESTIMATES_OPEN = 1_000
 """Estimates that are remembered until their jobs start, to learn from them. The oldest are dropped first."""
@@ -356,6 +363,9 @@ QUESTIONS = 64
 TERMINALS = 100
 TERMINALS_PER_CALLER = 20
 """Terminals that are attached at once, of all subjects and of one subject."""
+
+SIDE_COMMAND_CHARS = 4_096
+"""The longest line that is run beside a worker. It is sent in an address; anything longer belongs into a file."""
 
 TERMINAL_THREADS = 3
 """Threads of each terminal: one waits for output, one sends input, and one ends what the other two wait for."""

@@ -43,10 +43,17 @@ class Node(Record, frozen=True, kw_only=True):
     state: NodeState = NodeState.READY
     bad_gpus: tuple[int, ...] = ()
     """Single devices that must not be used. The rest of the node may be."""
+    labels: tuple[str, ...] = ()
+    """Words that jobs may ask for in a `constraint`, sorted."""
     engine: EngineName = LOCAL_ENGINE
     """What starts processes here."""
     spare: bool = False
     """Kept free for a job that loses a node. Set only in the nodes that planning sees, where a spare takes no work."""
+
+    @property
+    def known_as(self) -> tuple[str, ...]:
+        """What a constraint may name: the labels of the node, and its type of GPU."""
+        return (*self.labels, str(self.gpu_type)) if self.gpu_type else self.labels
 
 
 class ClusterSpec(Record, frozen=True, kw_only=True):

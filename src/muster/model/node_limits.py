@@ -83,6 +83,9 @@ LOG_READ_BYTES = 1 << 20
 PUMP_BYTES = 64 << 10
 """Bytes read from a worker at once: what a pipe holds. Bounds memory whatever is printed, and treats workers fairly."""
 
+SIDE_COMMANDS_PER_WORKER = 8
+"""Commands that people run at once beside a worker, whose memory and processes they share. One person needs few."""
+
 TERMINAL_REPLAY_BYTES = 64 << 10
 """Earlier output that a user sees when attaching to a terminal: a few screens."""
 

@@ -18,6 +18,10 @@ class Why(StrEnum):
     CONSOLIDATION = "consolidation"
     TURN = "turn"
     """It has had its turn, and a job of its tier has not."""
+    DRAIN = "drain"
+    """An operator wants its node empty."""
+    RESERVATION = "reservation"
+    """Its node is set aside for others from now on."""
 
 
 class ReasonCode(StrEnum):
@@ -37,6 +41,14 @@ class ReasonCode(StrEnum):
     SPOT = "spot"
     BUDGET = "budget"
     NEVER_FITS = "never_fits"
+    CONSTRAINT = "constraint"
+    """Only the labels or the names of nodes that it asks for keep it from starting."""
+    RESERVATION = "reservation"
+    """Nodes that it could use are set aside for others before it would be done."""
+    BEGIN = "begin"
+    """Its user asked that it not start yet."""
+    PROTECTED = "protected"
+    """Running jobs whose place it could take may not be told to leave, or not yet."""
 
 
 class Reason(Record, frozen=True, kw_only=True):
@@ -46,6 +58,14 @@ class Reason(Record, frozen=True, kw_only=True):
     message: str
     would_help: str
     """What would have to change, in the user's words."""
+    detail: str = ""
+    """Which jobs or teams have what is missing, and until when; empty when that is not looked up or is in `message`."""
+    about: tuple[str, ...] = ()
+    """All jobs, nodes, teams, pools or GPU types that are the obstacle. The message may name only the first of them."""
+    rule: str = ""
+    """The rule of the policy, the job file or the quota that makes it an obstacle, where a code has several."""
+    until_ms: int | None = None
+    """When time alone removes the obstacle; None when it does not, or when that is not known."""
 
 
 class Start(Record, frozen=True, kw_only=True):
@@ -84,6 +104,19 @@ class Basis(StrEnum):
     """The maximum durations of running jobs."""
     DEPARTURES = "departures"
     """The grace periods of jobs that were told to leave."""
+
+
+class EstimateBasis(StrEnum):
+    """The strongest thing that an estimate rests on, the strongest first."""
+
+    PROMISE = "promise"
+    """The job was promised a start, and without the promise the estimate would be later."""
+    HISTORY = "history"
+    """How long jobs ran that are like those that run now."""
+    LIMITS = "limits"
+    """Hardly any job has ended yet; those that run say how long they may or will run."""
+    GUESS = "guess"
+    """Hardly any job has ended yet, and those that run do not say how long they may run."""
 
 
 class Promise(Record, frozen=True, kw_only=True):

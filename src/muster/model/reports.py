@@ -32,6 +32,12 @@ class WorkersExited(Record, frozen=True, kw_only=True):
     """A stop had reached them before. Exit code 0 then means "saved", not "finished"."""
     timed_out: bool = False
     """Their node ended them, because their maximum duration was over and no control plane was there to do it."""
+    problem: str = ""
+    """Why the program could not be started, such as a folder that is missing; empty when it was started."""
+    step: int | None = None
+    """The last step of their training; None when they did not say how far they were."""
+    step_ms: int | None = None
+    """When they finished it."""
 
 
 class StartFailed(Record, frozen=True, kw_only=True):
@@ -73,6 +79,8 @@ class ShardsSaved(Record, frozen=True, kw_only=True):
     """How long training stood still for it."""
     saved_ms: int | None = None
     """When these parts were written, if the report came late."""
+    took_ms: int = 0
+    """From the step that was saved until the last of these parts was on disk; 0 when it is not known."""
 
 
 class CheckpointUploaded(Record, frozen=True, kw_only=True):

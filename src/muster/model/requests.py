@@ -75,7 +75,20 @@ class JobReleased(JobRequest, frozen=True, kw_only=True):
     )
 
 
-RequestEvent = JobCancelRequested | JobHeld | JobReleased
+class JobRequeueRequested(JobRequest, frozen=True, kw_only=True):
+    """Its user, or the job itself, wants the present attempt ended and the job back in the queue."""
+
+    words = RequestWords(
+        verb="requeue",
+        done="requeued",
+        summary="Start a job again",
+        operation="End the present attempt of a job, which saves itself first, and put the job back into the queue. It "
+        "keeps its id and its place. A job that waits is left as it is.",
+        command="End what jobs run now and put them back into the queue. They save themselves first.",
+    )
+
+
+RequestEvent = JobCancelRequested | JobHeld | JobReleased | JobRequeueRequested
 
 REQUESTS: Final[tuple[type[RequestEvent], ...]] = get_args(RequestEvent)
 """All requests, in the order in which they are listed for people."""

@@ -41,3 +41,10 @@ def gpus_text(milli: int) -> str:
     """GPU thousandths as people write them."""
     whole, part = divmod(milli, GPU_MILLI)
     return str(whole) if not part else f"{whole}.{part:03d}".rstrip("0")
+
+
+def typed_gpus_text(milli: int, gpu_type: str) -> str:
+    """GPUs of a type: `8 h100`. Where the type is not named or does not matter: `8 GPUs`."""
+    if gpu_type not in ("", "*"):
+        return f"{gpus_text(milli)} {gpu_type}"
+    return f"{gpus_text(milli)} {'GPU' if milli == GPU_MILLI else 'GPUs'}"

@@ -7,7 +7,7 @@ tell is in here: what was used, learnt, due and promised.
 from muster.model.ids import GpuType, JobId, NodeName, TeamPath
 from muster.model.instructions import KillWorkers
 from muster.model.job import Job
-from muster.model.node import HealthRecord, Node
+from muster.model.node import ClusterSpec, HealthRecord, Node
 from muster.model.quarantine import FoundGang
 from muster.model.records import Record
 from muster.model.scenario import Rules, Scenario
@@ -110,14 +110,31 @@ class FactsRecord(Record, frozen=True, kw_only=True):
     """In the order of submission."""
     array_specs: tuple[tuple[JobId, JobSpec], ...]
     nodes: tuple[tuple[NodeName, Node], ...]
-    node_faults: tuple[tuple[NodeName, int], ...]
     set_aside: tuple[tuple[NodeName, str], ...]
     node_notes: tuple[tuple[NodeName, str], ...]
     lost: tuple[tuple[NodeName, tuple[KillWorkers, ...]], ...]
     keys: tuple[tuple[tuple[str, str], tuple[JobId, str]], ...]
     configured: Rules | None
+    configured_cluster: ClusterSpec | None = None
     node_health: tuple[tuple[NodeName, HealthRecord], ...] = ()
     spares: tuple[NodeName, ...] = ()
+
+
+class BucketsRecord(Record, frozen=True, kw_only=True):
+    """The history at one step: the bucket that is being filled, and those that are full, oldest first."""
+
+    start_ms: int
+    open: tuple[tuple[str, str, str, int], ...]
+    closed: tuple[tuple[int, str], ...]
+    """When each begins, and its amounts as JSON."""
+
+
+class HistoryRecord(Record, frozen=True, kw_only=True):
+    """What was used and wanted over time. It is no part of what the engine decides by."""
+
+    at_ms: int
+    buckets: tuple[BucketsRecord, ...]
+    """The finest first."""
 
 
 class StateRecord(Record, frozen=True, kw_only=True):
@@ -129,3 +146,5 @@ class StateRecord(Record, frozen=True, kw_only=True):
     quarantine: tuple[tuple[NodeName, tuple[FoundGang, ...]], ...] = ()
     doomed: tuple[tuple[JobId, int], ...] = ()
     """Attempts in quarantine that an operator ordered to be killed."""
+    history: HistoryRecord | None = None
+    """For readers; None when it was saved by a server that kept none."""

@@ -2,6 +2,7 @@
 
 from muster.model.ids import TeamPath
 from muster.model.job import RunningJob, WaitingJob
+from muster.model.machines.reservation import Reservation
 from muster.model.node import ClusterSpec
 from muster.model.plan import Promise
 from muster.model.policy import DEFAULT_TIERS, Policy, Pool, Tier
@@ -41,3 +42,5 @@ class Scenario(Record, frozen=True, kw_only=True):
     waiting: tuple[WaitingJob, ...] = ()
     promises: tuple[Promise, ...] = ()
     """Promises made in earlier cycles."""
+    reservations: tuple[Reservation, ...] = ()
+    """Nodes that are set aside for a while, by the names of the reservations."""

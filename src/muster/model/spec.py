@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from muster.model.ids import JobId, LevelName, TeamPath, TierName
+from muster.model.ids import JobId, LevelName, NodeName, TeamPath, TierName
 from muster.model.records import Record
 from muster.model.resources import Request
 
@@ -19,6 +19,8 @@ class Launch(StrEnum):
     TORCHFT = "torchft"
     MPI = "mpi"
     JAX = "jax"
+    SLURM = "slurm"
+    """The first worker runs `run` once, as a batch script, and `srun` in it starts processes beside all workers."""
 
 
 class RetryCause(StrEnum):
@@ -80,6 +82,8 @@ class TopologySpec(Record, frozen=True, kw_only=True):
     prefer: LevelName | None = None
     """Soft: the gang waits for one domain of this level until `relax_after_ms` after submission."""
     relax_after_ms: int = 0
+    spread: bool = False
+    """Hard: each worker is on a node of its own. For gangs with one role and one size."""
 
     def relaxes_ms(self, submitted_ms: int) -> int:
         """When a job submitted at `submitted_ms` gives up its preference."""
@@ -125,6 +129,47 @@ class Interactive(Record, frozen=True, kw_only=True):
     """The job is told to leave after this long without a key press or any output."""
 
 
+class Begin(Record, frozen=True, kw_only=True):
+    """The time before which a job does not start. It waits without a place in the queue until then."""
+
+    at_ms: int = 0
+    after_ms: int = 0
+    """Counted from its submission."""
+
+    def begins_ms(self, submitted_ms: int) -> int:
+        """When a job submitted at `submitted_ms` may start at the earliest."""
+        return max(self.at_ms, submitted_ms + self.after_ms)
+
+
+class BatchSignal(Record, frozen=True, kw_only=True):
+    """A signal that announces the end of a batch script: of its time, or that it has to leave for another job."""
+
+    name: str
+    """Without `SIG`, such as `USR1`; or its number."""
+    before_ms: int = 60_000
+    """How long before the end."""
+    script_only: bool = False
+    """True when the shell of the script gets it and nothing else. Otherwise the processes of its steps get it."""
+
+
+class BatchSpec(Record, frozen=True, kw_only=True):
+    """How a batch script is run, for `launch: slurm`."""
+
+    arguments: tuple[str, ...] = ()
+    tasks: int = 0
+    """How many processes `srun` starts when it is not told; 0 means one for each place of `tasks_per_worker`."""
+    tasks_per_worker: int = 1
+    cpus_per_task: int = 1
+    gpus_per_task: int = 0
+    """Above zero: each process of a step sees only so many GPUs."""
+    output: str = ""
+    """The file that the script prints to beside the log, with the patterns of Slurm such as `%j`; empty means none."""
+    error: str = ""
+    """The file for standard error; empty means the same as `output`."""
+    append: bool = False
+    signal: BatchSignal | None = None
+
+
 class JobSpec(Record, frozen=True, kw_only=True):
     """A whole job file."""
 
@@ -134,6 +179,7 @@ class JobSpec(Record, frozen=True, kw_only=True):
     roles: tuple[RoleSpec, ...]
     priority: int = DEFAULT_PRIORITY
     launch: Launch = Launch.PLAIN
+    batch: BatchSpec = BatchSpec()
     setup: str = ""
     workdir: str = ""
     """Where its commands run; empty means the home directory of the user that runs the node's supervisor."""
@@ -142,6 +188,15 @@ class JobSpec(Record, frozen=True, kw_only=True):
     secrets: tuple[str, ...] = ()
     parallelism: Parallelism = Parallelism()
     topology: TopologySpec = TopologySpec()
+    constraint: str = ""
+    """Which labels its nodes have (`model/machines/constraint.py`); empty accepts every node."""
+    nodelist: tuple[NodeName, ...] = ()
+    """The only nodes that it may use; empty means all."""
+    exclude: tuple[NodeName, ...] = ()
+    """Nodes that it does not use."""
+    exclusive: bool = False
+    """It starts only on nodes that no other job uses, and no other job uses them until it is gone."""
+    begin: Begin = Begin()
     max_duration_ms: int | None = None
     """None means the maximum duration of the tier."""
     expected_duration_ms: int | None = None
@@ -171,9 +226,23 @@ class JobSpec(Record, frozen=True, kw_only=True):
         return None
 
     @property
+    def resizes_in_place(self) -> bool:
+        """True when workers may leave and join while the others go on. Any other gang starts again to change its size.
+
+        Replica groups of torchft go on by themselves. Agents of an elastic torchrun form the gang anew from those left.
+        """
+        is_elastic_torchrun = self.launch is Launch.TORCHRUN and self.elastic_role is not None
+        return is_elastic_torchrun or self.launch is Launch.TORCHFT
+
+    @property
     def gang_workers(self) -> int:
         """Workers of the smallest gang that runs."""
         return sum(role.workers_min for role in self.roles)
+
+    @property
+    def workers_most(self) -> int:
+        """Workers of the largest gang."""
+        return sum(role.workers_max for role in self.roles)
 
     @property
     def gang_gpu_milli(self) -> int:
@@ -181,6 +250,13 @@ class JobSpec(Record, frozen=True, kw_only=True):
         if len(self.roles) == 1:  # read at every event, and most jobs have one role
             return self.roles[0].workers_min * self.roles[0].request.gpu_milli
         return sum(role.workers_min * role.request.gpu_milli for role in self.roles)
+
+    def grace_ms(self, stop_grace_ms: int) -> int:
+        """How long the job may take when told to leave. `stop_grace_ms` is for jobs that do not say."""
+        if self.checkpoint is None and self.batch.signal is None:
+            return stop_grace_ms
+        saving_ms = stop_grace_ms if self.checkpoint is None else self.checkpoint.grace_ms
+        return saving_ms if self.batch.signal is None else max(saving_ms, self.batch.signal.before_ms)
 
     def role(self, name: str) -> RoleSpec:
         """The role called `name`. The caller knows that it exists."""

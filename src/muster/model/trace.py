@@ -1,8 +1,10 @@
-"""A workload to replay: who submitted what, when, and how long it ran."""
+"""A workload to replay: who submitted what, when, and how long it ran; and what is to be compared with it."""
 
 from muster.model.ids import GpuType, JobId, TeamPath, TierName
+from muster.model.node import ClusterSpec
 from muster.model.records import Record
 from muster.model.resources import GPU_MILLI
+from muster.model.scenario import Rules
 from muster.model.spec import DEFAULT_PRIORITY, DEFAULT_TEAM, DEFAULT_TIER
 
 RUN_MS_MIN = 1
@@ -54,3 +56,24 @@ class Trace(Record, frozen=True, kw_only=True):
     jobs: tuple[TraceJob, ...]
     skipped: int = 0
     """Jobs of the source that are left out because it does not say how long they ran, or on what."""
+    unused: tuple[str, ...] = ()
+    """Columns of the source that mean nothing here."""
+
+
+class ReplaySetting(Record, frozen=True, kw_only=True):
+    """What jobs are replayed on."""
+
+    cluster: ClusterSpec
+    rules: Rules
+    policy: str = ""
+    """The named policy that decides, for policies that rules alone cannot express; empty for the live system's."""
+
+
+class WhatIf(Record, frozen=True, kw_only=True):
+    """What is to be compared."""
+
+    trace: Trace
+    today: ReplaySetting
+    changed: ReplaySetting
+    facts: tuple[tuple[str, str], ...] = ()
+    """What is compared, in words, for the report."""

@@ -11,6 +11,7 @@ measures fairness fragmentation    the figures
 overload fluid overload_figures    what was overloaded for days: demand against capacity, and the figures of it
 variation quantity                 the same replay with one quantity different each time
 recommend                          which settings of the policy suit a history best
+what_if                            a process that answers one question of a server
 report                             one HTML page that shows it all
 campaign                           the fault campaign
 """

@@ -121,6 +121,10 @@ class AuditFilter:
     by: str | None = None
     action: str | None = None
     subject: str | None = None
+    since_ms: int | None = None
+    """Written then or later."""
+    until_ms: int | None = None
+    """Written before then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,6 +168,10 @@ class AuditTrail(Protocol):
         """Up to `limit` entries after `after_seq`, oldest first."""
         ...
 
+    def latest(self, before_seq: int | None, limit: int, filters: AuditFilter = EVERYTHING) -> Sequence[AuditRecord]:
+        """Up to `limit` entries before `before_seq`, or up to the last one, newest first."""
+        ...
+
     def head(self) -> AuditHead:
         """Where the audit ends now."""
         ...
@@ -198,6 +206,10 @@ class JobFilter:
     user: str | None = None
     name: str | None = None
     tier: TierName | None = None
+    from_ms: int | None = None
+    """Submitted then or later."""
+    until_ms: int | None = None
+    """Submitted before then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -93,6 +93,8 @@ def _agrees(job: JobRecord, filters: JobFilter) -> bool:
         and filters.user in (None, job.user)
         and filters.name in (None, spec.name)
         and filters.tier in (None, spec.tier)
+        and (filters.from_ms is None or job.submitted_ms >= filters.from_ms)
+        and (filters.until_ms is None or job.submitted_ms < filters.until_ms)
     )
 
 

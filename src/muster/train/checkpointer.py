@@ -64,6 +64,8 @@ class Checkpointer:
         self._announcer: Announcer | None = None
         self._busy: BusyTime | None = None
         self._has_left = False
+        self._is_alert = True
+        """True when steps are looked at although nothing is due: the first one, and all after this rank has left."""
         self._metrics_ns = 0
         self._last: int | None = None
 
@@ -80,6 +82,7 @@ class Checkpointer:
         if self._context is not None and self._saver is not None:
             step = restore(self._context, state)
             self._saver.is_owner_known = True
+            self._saver.prepare(state)
         if step:
             self._last = step
         self._board.resume_at(step)
@@ -104,7 +107,7 @@ class Checkpointer:
         if metrics and now_ns >= self._metrics_ns:
             self._metrics_ns = now_ns + METRICS_NS
             self._pipe.offer("metrics", {"step": step, **_plain_numbers(metrics)})
-        if now_ns < self._clock.look_ns and agreement.is_quiet(step) and not self._has_left:
+        if now_ns < self._clock.look_ns and agreement.is_quiet(step) and not self._is_alert:
             return True
         return self._act(step, state, now_ns)
 
@@ -212,6 +215,11 @@ class Checkpointer:
     def _act(self, step: int, state: dict[str, Any], now_ns: int) -> bool:
         if self._has_left:
             return False
+        if self._is_alert:
+            self._is_alert = False
+            if self._saver is not None:
+                # Once more after the first step: by now optimizers have their state.
+                self._saver.prepare(state)
         due = self._agreement.due(step)
         if due == LEAVE:
             return not self._left(step, state)
@@ -236,7 +244,7 @@ class Checkpointer:
         except CheckpointError:
             return False
         self._board.flag(LEFT)
-        self._has_left = True
+        self._has_left = self._is_alert = True
         return True
 
     def _committed(self, step: int) -> None:

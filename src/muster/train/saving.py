@@ -20,8 +20,9 @@ from muster.train.notice_pipe import NoticePipe, say
 from muster.train.peers import Peers
 from muster.train.state.rank_file import pieces
 from muster.train.state.staging import Staging
-from muster.train.state.state_tree import TakenState, take_apart
+from muster.train.state.state_tree import TakenState, rehearse, take_apart
 from muster.train.state.torch_files import HashedFile, failure_in_words, write_shared
+from muster.train.store.claims import claim
 from muster.train.store.parts import FileEntry, RankPart, encode_part, part_name
 from muster.train.store.places import Places
 from muster.train.store.retention import clear_for, complete, keep_newest
@@ -40,10 +41,16 @@ class SaveHandle:
 
     def __init__(self, step: int) -> None:
         self.step = step
+        self.begun_ns = time.monotonic_ns()
         self.cost_ms = 0
         """How long training stood still for it."""
         self._ended = threading.Event()
         self._error: CheckpointError | None = None
+
+    @property
+    def age_ms(self) -> int:
+        """How long ago it was begun."""
+        return (time.monotonic_ns() - self.begun_ns) // 1_000_000
 
     @property
     def is_done(self) -> bool:
@@ -87,16 +94,29 @@ class Saver:
         self._committed = committed
         self._staging = Staging()
         self._thread: threading.Thread | None = None
+        self._warming: threading.Thread | None = None
         self._said = ""
+        self._is_begun = False
+        """True when this rank writes its files of the present save; before that none of them are its own."""
         self.is_owner_known = False
         """True when it was checked that the path is not another run's."""
 
+    def prepare(self, state: Any) -> None:
+        """Reserve memory for the first save while training goes on. What cannot be saved is said by the save."""
+        if self._thread is not None:  # a save has the memory already, and may be writing from it
+            return
+        self._warmed()
+        with contextlib.suppress(Exception):
+            rehearse(state, self._staging, self._context.world)
+            self._warming = threading.Thread(target=self._staging.warm, name="muster-memory", daemon=True)
+            self._warming.start()
+
     def start(self, step: int, state: Any) -> SaveHandle:
         """Copy the state and write it in the background. Waits for the save before, so that all ranks save alike."""
-        begun_ns = time.monotonic_ns()
-        self.finish()
-        self._context.peers.meet()
         handle = SaveHandle(step)
+        self.finish()
+        self._warmed()
+        self._context.peers.meet()
         taken, problem = TakenState(), None
         try:
             if not 0 <= step <= STEP_MOST:
@@ -104,7 +124,7 @@ class Saver:
             taken = take_apart(state, self._staging, self._context.world)
         except Exception as error:  # noqa: BLE001 (a user's state_dict may raise anything, and training goes on)
             problem = error if isinstance(error, CheckpointError) else UnsavableState(f"the state: {in_words(error)}")
-        handle.cost_ms = (time.monotonic_ns() - begun_ns) // 1_000_000
+        handle.cost_ms = handle.age_ms
         self._context.board.flag(SAVING)
         # A daemon: a process whose training failed must not wait for ranks that are gone.
         arguments = (handle, taken, problem)
@@ -116,6 +136,12 @@ class Saver:
         """Wait for the save that is under way. Its problem was said already."""
         if self._thread is not None:
             self._thread.join(timeout_s)
+
+    def _warmed(self) -> None:
+        """Wait until no thread writes to the memory of the copies."""
+        if self._warming is not None:
+            self._warming.join()
+            self._warming = None
 
     def _write(self, handle: SaveHandle, taken: TakenState, problem: CheckpointError | None) -> None:
         error: CheckpointError | None = None
@@ -129,12 +155,14 @@ class Saver:
             error = cause if isinstance(cause, CheckpointError) else UnwritableCheckpoint(f"{place}: {in_words(cause)}")
         self._context.board.flag(SAVING, False)
         if error is not None:
-            self._clear(handle.step)
+            if self._is_begun:
+                self._clear(handle.step)
             self._complain(handle.step, error)
         handle.end(error)
 
     def _write_together(self, handle: SaveHandle, taken: TakenState, problem: CheckpointError | None) -> None:
         context, step = self._context, handle.step
+        self._is_begun = False
         problem = problem or self._prepared(step)
         answers = context.peers.gather((problem and (type(problem), str(problem)), bool(taken.shared)))
         _raise_first(answers)
@@ -163,7 +191,10 @@ class Saver:
             if not self.is_owner_known and (context.rank == 0 or context.peers.group is None):
                 context.places.check_owner(context.places.own)
             self.is_owner_known = True
+            if not context.around.is_in_muster:
+                claim(context.places.own.root, context.rank)
             os.makedirs(context.places.own.path(step), exist_ok=True)
+            self._is_begun = True
             names = [part_name(context.rank, context.world), *([".metadata"] if context.rank == 0 else [])]
             clear_for(context.places.own, step, names)
         except CheckpointError as error:
@@ -196,7 +227,7 @@ class Saver:
         )
         context.places.own.write(handle.step, part_name(part.rank, part.world), encode_part(part))
         told = {"step": part.step, "rank": part.rank, "world": part.world, "bytes": part.bytes}
-        context.pipe.tell("shard", {**told, "cost_ms": handle.cost_ms})
+        context.pipe.tell("shard", {**told, "cost_ms": handle.cost_ms, "took_ms": handle.age_ms})
 
     def _follow_up(self, step: int) -> bool:
         """Complete the checkpoint, send it away and tidy up, as far as no uploader does that; True if all is here."""

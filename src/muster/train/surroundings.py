@@ -80,6 +80,8 @@ def place_in_world(environ: Mapping[str, str] = os.environ) -> tuple[int, int]:
     if torch is not None and torch.distributed.is_available() and torch.distributed.is_initialized():
         return int(torch.distributed.get_rank()), int(torch.distributed.get_world_size())
     for rank_name, world_name in RANKS:
+        if rank_name == "SLURM_PROCID" and "SLURM_STEP_ID" not in environ:
+            continue  # the batch script itself, which runs once whatever the number of tasks
         rank, world = _number(environ, rank_name), _number(environ, world_name)
         if rank is not None and world is not None and rank < world:
             return rank, world

@@ -12,6 +12,7 @@ from immutables import Map
 from muster.model.array import ArrayRecord, JobRecord
 from muster.model.ids import JobId, LevelName, NodeName
 from muster.model.job import Job
+from muster.model.machines.reservation import Reservation
 from muster.model.node import HealthRecord, Node
 from muster.model.plan import Promise
 from muster.model.quarantine import FoundGang
@@ -41,6 +42,8 @@ class View:
     """What is remembered about the health of nodes to which something happened."""
     spares: tuple[NodeName, ...]
     """Nodes that are kept free for jobs that lose a node."""
+    reservations: tuple[Reservation, ...]
+    """Nodes that are or will be set aside, by the names of the reservations."""
     levels: tuple[LevelName, ...]
     """The levels of the topology, the widest first."""
     quarantine: Mapping[NodeName, tuple[FoundGang, ...]]

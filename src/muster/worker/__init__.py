@@ -8,10 +8,12 @@
     worker_reports    that workers have started or ended
     worker_process    one worker: its process, output, notices, end
     launch            what a worker needs before it can be started
+    gang              a remote shell between the workers of one gang, for MPI and for batch scripts
     processes         everything a worker started: how it is limited, recognised and ended
     output            what a worker printed
     records           what is known about jobs on this node, kept on disk
     terminal_viewers  people who watch the terminal of a worker
+    side_commands     commands that people run beside a worker
     held_starts       workers that wait until an older attempt of their job is gone
     deadlines         when a supervisor acts by itself
     probes            what the node measures about its own health

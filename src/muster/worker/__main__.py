@@ -16,6 +16,7 @@ from muster.model.ids import NodeName
 from muster.model.node_limits import SUPERVISOR_LOG_BYTES, SUPERVISOR_START_MS, WORKER_PROCESSES
 from muster.private_files import open_private, write_private
 from muster.processes import entry
+from muster.worker.launch.batch_jobs import withdraw_commands
 from muster.worker.launch.launch_spec import NodeContext
 from muster.worker.launch.runtime_folder import keep_from_cleaners, remove, remove_all, runtime_folder
 from muster.worker.launch.training_path import withdraw
@@ -110,6 +111,7 @@ def _serve(context: NodeContext, folder: Path, ready: int) -> None:
     orphans.settle()
     if orphans.is_settled and not journal.is_stale:
         remove_all(context.workers)
+    withdraw_commands(context.workers)
     withdraw(context.workers)  # that of a predecessor, which may have been another version
     remove(folder / "workers")  # where an older Muster kept the folders of workers
     identity = _identity()

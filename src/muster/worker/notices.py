@@ -78,6 +78,8 @@ class ShardWritten:
     world: int
     bytes: int = 0
     cost_ms: int = 0
+    took_ms: int = 0
+    """From the step that was saved until the part was on disk."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,12 +182,12 @@ def _of_body(kind: bytes, text: bytes) -> TrainingNotice | None:
 
 def _shard(body: dict[str, Any]) -> ShardWritten | None:
     step, rank, world = (_count(body.get(name)) for name in ("step", "rank", "world"))
-    size, cost = _count(body.get("bytes", 0)), _count(body.get("cost_ms", 0))
-    if step is None or rank is None or world is None or size is None or cost is None:
+    size, cost, took = (_count(body.get(name, 0)) for name in ("bytes", "cost_ms", "took_ms"))
+    if step is None or rank is None or world is None or size is None or cost is None or took is None:
         return None
     if not rank < world <= RANKS_MOST:
         return None
-    return ShardWritten(step=step, rank=rank, world=world, bytes=size, cost_ms=cost)
+    return ShardWritten(step=step, rank=rank, world=world, bytes=size, cost_ms=cost, took_ms=took)
 
 
 def _damaged(body: dict[str, Any]) -> Damaged | None:

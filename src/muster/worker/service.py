@@ -51,6 +51,7 @@ class Conversation:
         self._lines: deque[bytes] = deque()
         self._going = bytearray()
         self._is_held = False
+        self._is_finished = False
         channel.setblocking(False)
         self._watch()
 
@@ -89,8 +90,15 @@ class Conversation:
             pass
         except OSError:
             self.close()
+        if self._is_finished and not self._going:
+            self.close()
         if self.is_open:
             self._watch()
+
+    def finish(self) -> None:
+        """Close the connection once everything that was said is sent."""
+        self._is_finished = True
+        self.flush()
 
     def close(self) -> None:
         """Close the connection."""

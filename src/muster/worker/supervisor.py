@@ -12,6 +12,8 @@ What a control plane sends                     what it receives
     {"probes": {…}}, {"test": n}                   what it measures from now on; the outcome of the node's test, as
                                                    a measured value (only if the hello says that it knows "probes")
     {"over": [run, …]}                             nothing: the hot checkpoints of these runs are removed
+    {"signal": {"job": …, "number": n,             nothing: the processes of the job that are to get it are signalled
+                "script_only": …}}                 (only if the hello says that it knows "signals")
     {"stacks": {"job": …, "number": n}}            {"stacks": {"number": n, "ranks": [[rank, text], …]}}
     {"end": true}                                  nothing: everything is killed and the supervisor ends
                                                    {"measured": {…}} for the newest value of each thing it measures
@@ -20,6 +22,12 @@ What a viewer of a terminal sends              what it receives
     {"token": …, "as": "viewer", "job": …}         {"output": base64}, beginning with the last output before
     {"input": base64}, {"resize": [rows, columns]} what that does to the terminal
                                                    {"over": reason}
+
+Who runs a command beside a worker sends       what they receive
+    {"token": …, "as": "beside", "job": …,         {"output": base64}, then {"over": reason, "code": n}; without a code
+     "rank": n, "run": line, "terminal": …}        the command was not started
+    {"input": base64}, {"end_input": true},        what that does to its input or its terminal; closing the connection
+    {"resize": [rows, columns]}                    ends the command
 """
 
 import signal
@@ -42,6 +50,7 @@ from muster.worker.records.journal import RETRY_MS, Journal
 from muster.worker.records.orphan_cleanup import OrphanCleanup
 from muster.worker.records.register import RegisteredGang
 from muster.worker.service import Conversation, Message, Service
+from muster.worker.side_commands import SideCommands, SideRequest
 from muster.worker.terminal_viewers import show_terminal
 from muster.worker.training.hot_tier import HotTier
 from muster.worker.training.stack_dumps import StackDumps, Texts
@@ -107,6 +116,7 @@ class Supervisor:
         """Runs that are over and whose checkpoints are still copied. Then their hot ones are removed."""
         self._pool.training.uploads.ended = self._remove_hot
         self._stack_dumps = StackDumps(self.loop, companions)
+        self._side_commands = SideCommands(self.loop, companions)
         self._service = Service(context.folder, self.loop, token=identity.token, hear=self._hear)
         self.loop.on_signal(self._signalled)
 
@@ -236,6 +246,9 @@ class Supervisor:
                 self._answer(connection, message)
             case {"token": _, "as": "viewer", "job": str(job)}:
                 show_terminal(connection, self._pool.terminal_of(JobId(job)))
+            case {"token": _, "as": "beside", "job": str(job), "rank": int(rank), "run": str(line)}:
+                asked = SideRequest(line=line, has_terminal=message.get("terminal") is True)
+                self._side_commands.begin(connection, self._pool.worker_of(JobId(job), rank), asked)
             case _ if connection is self._control:
                 self._heard_s = time.monotonic()
                 self._take(connection, message)
@@ -297,6 +310,7 @@ class Supervisor:
             "lost": self._lost,
             "lost_after": self._lost_after,
             "announces": True,
+            "signals": True,
             "gangs": [[gang.job, gang.attempt, gang.generation, gang.port, list(gang.seats)] for gang in gangs],
             "probes": True,
             "doomed": [[seat.job, seat.attempt, seat.rank] for seat in self._journal.register.doomed.values()],
@@ -332,6 +346,8 @@ class Supervisor:
                 self._pool.training.announcements.decide(body)
             case {"hasten": {"job": str(job), "attempt": int(attempt)}}:
                 self._pool.hasten(JobId(job), attempt)
+            case {"signal": {"job": str(job), "number": int(number), "script_only": bool(script_only)}}:
+                self._pool.pass_on(JobId(job), number, script_only=script_only)
             case {"over": list(runs)}:
                 self._end_runs(runs)
             case {"stacks": {"job": str(job), "number": int(number)}}:

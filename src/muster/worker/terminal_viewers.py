@@ -28,7 +28,7 @@ def show_terminal(connection: Conversation, process: WorkerProcess | None) -> No
     def hear(_: Conversation, message: Message) -> None:
         match message:
             case {"input": str(text)}:
-                process.type(_typed(text))
+                process.type(typed(text))
             case {"resize": [int(rows), int(columns)]}:
                 terminal.resize(rows, columns)
             case _:
@@ -39,7 +39,8 @@ def show_terminal(connection: Conversation, process: WorkerProcess | None) -> No
     terminal.attach(id(connection), view)
 
 
-def _typed(text: str) -> bytes:
+def typed(text: str) -> bytes:
+    """What was typed, from a message."""
     try:
         return a2b_base64(text, strict_mode=True)
     except ValueError as error:

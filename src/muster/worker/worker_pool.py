@@ -111,7 +111,7 @@ class WorkerPool:
                 for worker in command.workers:
                     self._start(gang, command, worker, meeting)
             case SignalStop():
-                stop = partial(self._stop, grace_ms=command.grace_ms, by_agreement=by_agreement)
+                stop = partial(self._stop, command=command, by_agreement=by_agreement)
                 self._to_each(gang, command, stop, unstarted=STOPPED)
             case KillWorkers():
                 self._to_each(gang, command, WorkerProcess.kill, unstarted=KILLED)
@@ -153,6 +153,12 @@ class WorkerPool:
         if seat.job in self._register.gangs:
             self._start_held(seat.job)
 
+    def worker_of(self, job: JobId, rank: int) -> WorkerProcess | None:
+        """A worker that has a process here."""
+        gang = self._register.gangs.get(job)
+        seat = None if gang is None else gang.seats.get(rank)
+        return None if seat is None else self._processes.get(seat.token)
+
     def terminal_of(self, job: JobId) -> WorkerProcess | None:
         """The worker of a job that has a terminal."""
         gang = self._register.gangs.get(job)
@@ -172,6 +178,12 @@ class WorkerPool:
             if self._processes[token].has(pid)
         ]
 
+    def pass_on(self, job: JobId, number: int, *, script_only: bool) -> None:
+        """Send a signal of a user to the processes of a job here."""
+        for token, process in self._processes.items():
+            if self._seats[token].job == job:
+                process.pass_on(number, script_only=script_only)
+
     def hasten(self, job: JobId | None = None, attempt: int = 0) -> None:
         """Signal workers that were told to leave and have not agreed on a step: of one attempt, or of all jobs."""
         for token, process in self._processes.items():
@@ -185,8 +197,9 @@ class WorkerPool:
             if not (by_agreement and self.training.has_boards(process.token)):
                 process.ask()
 
-    def _stop(self, process: WorkerProcess, *, grace_ms: int, by_agreement: bool) -> None:
-        process.stop(grace_ms, by_agreement=by_agreement and self.training.has_boards(process.token))
+    def _stop(self, process: WorkerProcess, *, command: SignalStop, by_agreement: bool) -> None:
+        agrees = by_agreement and self.training.has_boards(process.token)
+        process.stop(command.grace_ms, cause=command.cause, by_agreement=agrees)
 
     def _fence(self, gang: RegisteredGang | None, command: Command, meeting: Meeting) -> RegisteredGang:
         """Record what a command says about its job. A newer attempt dooms what is left of the older one."""
@@ -271,12 +284,12 @@ class WorkerPool:
                 yield seat.job, worker_from(seat.worker)
 
     def _end_mistaken(self, gang: RegisteredGang, seat: Seat, problem: str) -> None:
-        """Let a worker fail whose job file is wrong, and say why where its user looks: in its output."""
+        """Let a worker fail whose job file is wrong, and say why where its user looks: in the job and its output."""
         log = self._output.segments(seat.job, seat.attempt, seat.rank)
         log.write(f"muster: {problem}\n".encode())
         log.close()
         self.report(started(gang, seat))
-        self.report(exited(gang.generation, seat, CANNOT_RUN), synced=True)
+        self.report(exited(gang.generation, seat, CANNOT_RUN, problem=problem), synced=True)
 
     def _spawn(self, seat: Seat, launch_spec: LaunchSpec) -> WorkerProcess:
         """Write to the journal that there is about to be a process, and start it. A successor finds it by its token."""
@@ -344,9 +357,9 @@ class WorkerPool:
             self._journal.add("told", seat.job, seat.rank)
         gang = self._register.gangs[seat.job]
         code = KILLED if process.exit_code is None else process.exit_code
-        self.report(
-            exited(gang.generation, seat, code, oom=process.oom, has_finished=training.has_finished), synced=True
-        )
+        is_done, last_step = training.has_finished or process.has_finished, training.last_step
+        end = exited(gang.generation, seat, code, oom=process.oom, has_finished=is_done, last_step=last_step)
+        self.report(end, synced=True)
         for job in self._register.forgettable():
             self._journal.add("forgot", job)
             self._claimed.pop(job, None)

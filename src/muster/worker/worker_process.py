@@ -12,8 +12,10 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+from muster.model.job import Cause
 from muster.model.node_limits import PUMP_BYTES
 from muster.worker.deadlines import Deadlines
+from muster.worker.gang.companion import FINISHED
 from muster.worker.launch.launch_spec import LaunchSpec
 from muster.worker.launch.runtime_folder import remove
 from muster.worker.loop import Loop, Timer
@@ -21,7 +23,8 @@ from muster.worker.notices import NoticeReader, Saved, SignalTarget, TrainingNot
 from muster.worker.output.masking import Mask
 from muster.worker.output.segments import Segments
 from muster.worker.output.terminal import PseudoTerminal
-from muster.worker.processes import marks
+from muster.worker.processes.job_signals import signal_worker
+from muster.worker.processes.spawning import spawn
 from muster.worker.processes.trees import ProcessTree
 from muster.worker.training.worker_boards import FOLDER as BOARDS
 
@@ -106,9 +109,19 @@ class WorkerProcess:
         self._watch_idleness()
 
     @property
+    def launch_spec(self) -> LaunchSpec:
+        """What it was started with."""
+        return self._launch_spec
+
+    @property
     def terminal(self) -> PseudoTerminal | None:
         """The terminal where a user may type to it, if it has one."""
         return self._terminal
+
+    @property
+    def has_finished(self) -> bool:
+        """True when a batch script finished after it had heard that its time ends."""
+        return self.exit_code == 0 and (self._launch_spec.folder / FINISHED).exists()
 
     def limit(self, max_duration_ms: int | None) -> None:
         """Let the worker run this much longer."""
@@ -117,10 +130,11 @@ class WorkerProcess:
         self._deadlines.limit(_now_ms(), max_duration_ms, self._launch_spec.grace_ms)
         self._wind_clock()
 
-    def stop(self, grace_ms: int, *, by_agreement: bool = False) -> None:
+    def stop(self, grace_ms: int, *, cause: str = "", by_agreement: bool = False) -> None:
         """Tell the worker to leave. Telling it again changes nothing.
 
         A worker whose ranks agree with others on a step at which they leave is signalled only if that takes too long.
+        The cause is written down, because a batch script is told differently that its time is over.
         """
         if self.is_told:
             return
@@ -129,7 +143,7 @@ class WorkerProcess:
         self._wind_clock()
         # Before the signal: a signal sent while the program is about to begin would not reach it.
         with contextlib.suppress(OSError):
-            self._launch_spec.told.touch()
+            self._launch_spec.told.write_text(cause)
         if by_agreement:
             self._hastening = self._around.loop.after(agreement_ms(grace_ms), self.hasten)
         else:
@@ -158,6 +172,10 @@ class WorkerProcess:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self._listener, signal.SIGUSR1)
 
+    def pass_on(self, number: int, *, script_only: bool) -> None:
+        """Send the program a signal that its user has sent to the job."""
+        signal_worker(self.pid, number, script_only=script_only)
+
     def type(self, data: bytes) -> None:
         """A user typed this at its terminal."""
         if self._terminal is not None:
@@ -182,26 +200,9 @@ class WorkerProcess:
         self._clear()
 
     def _spawn(self, output: int) -> int:
-        if self._terminal is not None:
-            # A terminal that the leader of a new session opens becomes the terminal of that session.
-            files = [(os.POSIX_SPAWN_OPEN, 0, self._terminal.device, os.O_RDWR, 0)]
-            output = 0
-        else:
-            files = [(os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0)]
-        copies = [(os.POSIX_SPAWN_DUP2, output, 1), (os.POSIX_SPAWN_DUP2, output, 2)]
-        command, mark = self._launch_spec.command, marks.mark_of(self.token)
-        with marks.inherited(mark):
-            pid = os.posix_spawn(
-                command[0],
-                command,
-                self._launch_spec.variables,
-                file_actions=[*files, *copies],
-                setsid=True,
-                setsigmask=(),
-                setsigdef=(signal.SIGPIPE, signal.SIGXFSZ, signal.SIGHUP, signal.SIGINT, signal.SIGTERM),
-            )
-        marks.fasten(pid, mark)
-        return pid
+        device = "" if self._terminal is None else self._terminal.device
+        spec = self._launch_spec
+        return spawn(spec.command, spec.variables, token=self.token, output=output, terminal=device)
 
     def _pump(self) -> None:
         """Read what the worker printed. Bounded, so that a worker that prints without end does not delay the others."""
@@ -236,7 +237,7 @@ class WorkerProcess:
                 self._listener = notice.pid
             elif not isinstance(notice, Saved):
                 self._around.noticed(self, notice)
-            elif self._launch_spec.is_lead:
+            elif self._launch_spec.tells_saves:
                 self._saved = notice
         if self._saved_timer is None:
             self._report_save()
@@ -313,7 +314,7 @@ class WorkerProcess:
                 self._note(LIMIT_NOTE)
                 self._is_overdue = True
                 self._around.overdue(self)
-                self.stop(self._launch_spec.grace_ms)
+                self.stop(self._launch_spec.grace_ms, cause=Cause.TIMEOUT)
             if has_to_die:
                 self.kill()
         self._wind_clock()

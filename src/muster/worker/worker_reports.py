@@ -20,8 +20,18 @@ def started(gang: RegisteredGang, seat: Seat) -> WorkersStarted:
     )
 
 
-def exited(generation: int, seat: Seat, code: int, *, oom: bool = False, has_finished: bool = False) -> WorkersExited:
+def exited(
+    generation: int,
+    seat: Seat,
+    code: int,
+    *,
+    oom: bool = False,
+    has_finished: bool = False,
+    problem: str = "",
+    last_step: tuple[int, int] | None = None,
+) -> WorkersExited:
     """A worker is gone. If its training was over by itself, it does not matter that it was told to leave as well."""
+    step, step_ms = last_step or (None, None)
     return WorkersExited(
         at_ms=now_ms(),
         job=seat.job,
@@ -32,6 +42,9 @@ def exited(generation: int, seat: Seat, code: int, *, oom: bool = False, has_fin
         oom=oom,
         told=seat.is_told and not has_finished,
         timed_out=seat.is_overdue and not has_finished,
+        problem=problem,
+        step=step,
+        step_ms=step_ms,
     )
 
 

@@ -2,17 +2,9 @@
 
 import pytest
 
-from muster.backends.agreement import (
-    ANSWER_MS,
-    STALE_MS,
-    TRIES,
-    Announce,
-    Decide,
-    GangAgreement,
-    GiveUp,
-    RankNews,
-    ShownStep,
-)
+from muster.backends.agreement import ANSWER_MS, STALE_MS, TRIES, GangAgreement
+from muster.backends.agreement_terms import Announce, Decide, GiveUp, RankNews, ShownStep
+from muster.core.lifecycle.save_interval import SaveTime
 from muster.model.ids import NodeName
 from muster.train.board import LEAVE, SAVE
 
@@ -217,3 +209,92 @@ def test_a_wish_to_leave_replaces_a_save_that_is_not_decided() -> None:
     gang = a_gang()
     gang.save(0, 0)
     assert gang.leave(60_000, 1) == [Decide(number=1, is_kept=False), Announce(number=2, kind=LEAVE, step=106)]
+
+
+def test_a_gang_that_was_formed_again_with_fewer_ranks_agrees_once_the_old_ones_are_stale() -> None:
+    gang = GangAgreement()
+    for rank in range(3):
+        gang.heard(rank, news(rank, world=3))
+    later_ms = STALE_MS + 1
+    for worker, rank in ((1, 0), (2, 1)):
+        gang.heard(rank, news(rank, worker=worker, board=8, heard_ms=later_ms))
+    assert gang.is_complete(later_ms)
+    assert gang.workers == {1, 2}
+
+
+def a_saving_gang(every_ms: int = 10_000, took_ms: int = 1_000) -> GangAgreement:
+    """A gang that saved at step 106, 0.3 s after the announcement, which was reported after so long."""
+    gang = a_gang()
+    assert saving(gang, every_ms).every == every_ms * 9 // 500
+    pass_step(gang, 120, 1_000)
+    gang.saved(106, SaveTime(cost_ms=100, took_ms=took_ms), 300 + took_ms + 300)
+    return gang
+
+
+def test_a_save_that_would_be_safe_too_late_is_announced_earlier() -> None:
+    gang = a_saving_gang()
+    pass_step(gang, 200, 5_000)
+    assert gang.keep_pace(5_000) == []  # they save at step 286, and it is too early to tell
+    pass_step(gang, 225, 6_250)
+    # It is safe 1.0 s after its step, has a copy 1.4 s later, and is known of 0.3 s after that: 2.7 s before the end.
+    (announced,) = gang.keep_pace(6_250)
+    assert announced == Announce(number=2, kind=SAVE, step=225 + (300 + 10_000 - 2_700 - 6_250) // 50, every=129)
+
+
+def test_a_gang_that_saves_in_time_is_left_alone() -> None:
+    gang = a_saving_gang(took_ms=10)
+    for now_ms in range(1_000, 9_000, 200):
+        pass_step(gang, 106 + now_ms // 50, now_ms)
+        assert gang.keep_pace(now_ms) == []
+
+
+def test_a_save_that_is_not_reported_yet_is_not_followed_by_an_earlier_one() -> None:
+    gang = a_saving_gang()
+    pass_step(gang, 290, 9_000)
+    assert gang.keep_pace(9_000) == []
+    gang.saved(286, SaveTime(took_ms=1_000), 9_500)
+    pass_step(gang, 400, 15_200)
+    assert gang.keep_pace(15_200) != []
+
+
+def test_ranks_whose_steps_became_faster_are_told_another_number_of_them_at_their_next_save() -> None:
+    gang = a_saving_gang(took_ms=10)
+    pass_step(gang, 250, 2_000, step_us=10_000)
+    (announced,) = gang.keep_pace(2_000)
+    assert isinstance(announced, Announce)
+    assert announced.step == 106 + 180
+    assert announced.every > 4 * 180
+
+
+def test_a_pace_that_the_ranks_do_not_agree_on_is_left_alone_for_a_while() -> None:
+    gang = a_saving_gang()
+    tried: list[float] = []
+    for now_ms in range(7_000, 40_000, 200):
+        pass_step(gang, 230, now_ms)  # they stand still, and their nodes do not answer
+        tried += [now_ms for each in gang.keep_pace(now_ms) if isinstance(each, Announce)]
+        gang.look(now_ms)
+    assert 3 < len(tried) < 3 * TRIES
+
+
+def test_ranks_that_were_replaced_leave_or_are_not_all_there_are_not_paced() -> None:
+    for fields in ({"board": 8}, {"is_closed": True}, {"world": 3}):
+        gang = a_saving_gang()
+        pass_step(gang, 230, 7_000, **fields)
+        assert gang.keep_pace(7_000) == []
+    gang = a_saving_gang()
+    pass_step(gang, 230, 7_000)
+    gang.leave(60_000, 7_000)
+    assert gang.keep_pace(7_000) == []
+
+
+def test_a_gang_that_was_formed_again_saves_steps_again_and_what_was_measured_is_forgotten() -> None:
+    gang = a_saving_gang()
+    pass_step(gang, 90, 2_000, board=8)
+    *_, announced = gang.save(10_000, 2_000)
+    assert isinstance(announced, Announce)
+    gang.answered(N1, announced.number, shown(0, 90, board=8), 2_000)
+    gang.answered(N2, announced.number, shown(1, 90, board=8), 2_000)
+    pass_step(gang, 97, 2_500, board=8)
+    gang.saved(announced.step, SaveTime(took_ms=1_000), 3_500)
+    pass_step(gang, 200, 8_300, board=8)
+    assert gang.keep_pace(8_300) != []

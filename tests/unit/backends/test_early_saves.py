@@ -61,5 +61,5 @@ def test_a_later_attempt_is_not_held_to_what_an_earlier_one_was_asked() -> None:
 def test_nothing_is_kept_of_a_program_that_never_had_boards() -> None:
     desk = Desk()
     desk.agreements.takes(ASK)
-    desk.agreements.ended(WorkersExited(at_ms=1, job=JOB, attempt=1, generation=2, ranks=(0,), exit_code=0))
+    desk.agreements.reported(WorkersExited(at_ms=1, job=JOB, attempt=1, generation=2, ranks=(0,), exit_code=0))
     assert desk.agreements._wishes == {}

@@ -21,8 +21,8 @@ from muster.backends.local.link import Link, Listener
 from muster.backends.local.silence_limit import SilenceLimit
 from muster.backends.local.supervisor_address import SupervisorAddress
 from muster.model.errors import NotFound
+from muster.model.machines.ownership import Leadership
 from muster.model.node_limits import SUPERVISOR_LINE_BYTES
-from muster.model.ownership import Leadership
 from muster.processes import entry
 from muster.worker.loop import Loop
 from muster.worker.messages import PROTOCOL, PROTOCOL_OLDEST

@@ -38,6 +38,12 @@ def test_lines_that_make_no_sense_are_passed_over(tmp_path: Path) -> None:
     assert (step.step, step.values) == (7, {"rate": 1.0})
 
 
+def test_a_loss_that_is_no_number_any_more_is_named(tmp_path: Path) -> None:
+    write(tmp_path, 1, '{"at_ms": 5, "step": 7, "loss": null, "rate": 1, "note": "x", "norm": Infinity}')
+    [step] = measured_steps(tmp_path, JOB, 1)
+    assert step.no_numbers == ("loss", "norm")
+
+
 def test_of_very_many_an_even_selection_is_read_with_the_last(tmp_path: Path) -> None:
     write(tmp_path, 1, *(f'{{"at_ms": 1, "step": {step}, "loss": 1}}' for step in range(3 * MEASURES_SENT)))
     found = [each.step for each in measured_steps(tmp_path, JOB, 1)]

@@ -9,7 +9,7 @@ from muster.backends.local.ownership import this_owner
 from muster.backends.local.takeover import Charge, GoverningDatabase, Wanted, take_charge
 from muster.model.errors import Refused, Unavailable
 from muster.model.events import WorkersExited
-from muster.model.ownership import Leadership, Owner
+from muster.model.machines.ownership import Leadership, Owner
 from muster.worker.processes.process_table import boot_id
 from muster.worker.records.journal import JOURNAL, Journal
 

@@ -152,8 +152,20 @@ def _answers() -> dict[str, Any]:
     }
     estimate = {"p50": "2026-03-02T14:10:00Z", "p90": "2026-03-03T09:00:00Z"}
     promise = {"start": "2026-03-03T04:00:00Z", "nodes": [f"n{number}" for number in range(1, 9)]}
-    waits = {"job": "job-15", "state": "queued", "position": 3, "reasons": [capacity, topology]}
-    runs: Json = {"job": "job-12", "state": "running", "position": None, "reasons": [], "estimate": None, "hold": None}
+    waits = {
+        "job": "job-15",
+        "state": "queued",
+        "headline": "It waits because too few GPUs are free, and because it has to stay inside one rack.",
+        "position": 3,
+        "reasons": [capacity, topology],
+        "when": [
+            {"text": "It is number 3 in the queue, counted by when jobs can start.", "at": None},
+            {"text": "It is promised n[1-8] and starts there in 16 h, if not earlier.", "at": promise["start"]},
+            {"text": "It will probably start in 2 h 10 min.", "at": estimate["p50"]},
+            {"text": "Nine times in ten it starts within 21 h.", "at": estimate["p90"]},
+        ],
+    }
+    runs: Json = {"job": "job-12", "state": "running", "headline": "It runs.", "position": None, "reasons": []}
     token = {
         "id": "1a2b3c",
         "name": "ci",
@@ -174,7 +186,12 @@ def _answers() -> dict[str, Any]:
         "GET /v1/audit/verify": {"whole": True, "entries": 7, "events": 1050, "problems": []},
         "GET /v1/queue": {"running": 4, "waiting": 1234, "oldest": "2026-03-02T09:00:00Z"},
         "GET /v1/teams/nlp": {"path": "nlp", "guaranteed": {"h100": 64}, "limit": {"h100": 128}, "weight": 2},
-        "PUT /v1/teams/nlp": {"path": "nlp", "guaranteed": {"h100": 80}, "limit": {"h100": 128}, "used": {"h100": 96}},
+        "PATCH /v1/teams/nlp": {
+            "path": "nlp",
+            "guaranteed": {"h100": 80},
+            "limit": {"h100": 128},
+            "used": {"h100": 96},
+        },
     }
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from muster.answers.measures import Measure
-from muster.cli.commands.curve import drawn_points, resumed_at
+from muster.cli.commands.curve import drawn_points, resumed_at, undefined_steps
 from muster.cli.drawing.curve import curve
 from tests.unit.cli.conftest import NOW
 
@@ -42,3 +42,11 @@ def test_a_step_that_was_done_again_counts_once_with_its_newer_value() -> None:
     assert drawn_points(found, "loss") == [(1.0, 3.0), (2.0, 2.5), (3.0, 1.0)]
     assert drawn_points(found, "accuracy") == [(3.0, 9.0)]
     assert resumed_at(found) == [2.0]
+
+
+def test_a_loss_that_is_no_number_is_told_and_not_drawn_unless_it_was_done_again() -> None:
+    broken = [Measure(attempt=1, at=NOW, step=step, values={}, no_numbers=("loss",)) for step in (2, 3, 4)]
+    found = [measure(1, loss=3), *broken, measure(2, 2, loss=2.5)]
+    assert drawn_points(found, "loss") == [(1.0, 3.0), (2.0, 2.5)]
+    assert undefined_steps(found, "loss") == [3, 4]
+    assert undefined_steps(found, "accuracy") == []

@@ -1,5 +1,6 @@
 import json
 
+import httpx
 import pytest
 
 from tests.unit.cli.conftest import Terminal
@@ -75,3 +76,40 @@ def test_a_held_job_has_no_place_in_the_queue(terminal: Terminal, day: FakeServe
     reason = {"code": "held", "message": "ada holds it", "would_help": "muster release job-17"}
     day.answers["GET /v1/jobs/job-17/why"] = {"job": "job-17", "state": "held", "position": 1, "reasons": [reason]}
     assert "in the queue" not in terminal.shows("why", "job-17")
+
+
+def test_the_starts_of_waiting_jobs_are_listed_with_what_they_rest_on(terminal: Terminal, day: FakeServer) -> None:
+    estimate = {"p50": "2026-03-01T20:30:00Z", "p90": "2026-03-02T08:00:00Z", "basis": "history"}
+    said = {"rests_on": "how long such jobs took", "track_record": "Of the last 40 such estimates 36 held."}
+    start = {"job": "job-15", "name": "big", "team": "nlp", "user": "ada", "gpus": 32}
+    start |= {"submitted": "2026-03-01T08:00:00Z", "estimate": estimate | said, "hold": None}
+    day.answers["GET /v1/starts"] = httpx.Response(200, json={"items": [start], "next": None})
+    result = terminal.type("ps", "--start", "--team", "nlp")
+    assert result.exit_code == 0
+    assert "job-15" in result.stdout
+    assert "Estimates rest on how long such jobs took. Of the last 40 such estimates 36 held." in result.stderr
+    assert terminal.type("ps", "--start", "--all").exit_code == 2
+    assert terminal.type("ps", "--since", "nonsense").exit_code == 2
+
+
+def test_why_shows_the_sentences_of_the_server(terminal: Terminal, day: FakeServer) -> None:
+    reason = {"code": "capacity", "message": "needs 8 GPUs", "would_help": "more", "detail": "job-3 has 8 GPUs."}
+    remark = {"text": "It will probably start in 12 min.", "at": "2026-03-02T14:10:00Z"}
+    day.answers["GET /v1/jobs/job-17/why"] = {
+        "job": "job-17",
+        "state": "queued",
+        "headline": "It waits because too few GPUs are free.",
+        "reasons": [reason],
+        "starts_if": ["with 2 workers instead of 4"],
+        "when": [remark, {"text": "No such estimate has been put to the test yet.", "at": None}],
+    }
+    lines = terminal.shows("why", "job-17").splitlines()
+    assert "It waits because too few GPUs are free." in lines[1]
+    assert [line.strip() for line in lines[2:6]] == [
+        "capacity: needs 8 GPUs",
+        "job-3 has 8 GPUs.",
+        "would help: more",
+        "it would start now with 2 workers instead of 4",
+    ]
+    assert lines[6].startswith("  It will probably start in 12 min.  (")
+    assert lines[7].strip() == "No such estimate has been put to the test yet."

@@ -21,7 +21,7 @@ runner = CliRunner()
 @pytest.fixture
 def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A scenario file, and a planner that decides the same about every scenario."""
-    monkeypatch.setattr(plan_module, "planner", lambda: decide)
+    monkeypatch.setattr(plan_module, "planner", lambda **_: decide)
     path = tmp_path / "scenario.yaml"
     path.write_text(SCENARIO, "utf-8")
     return str(path)
@@ -87,7 +87,7 @@ def test_an_error_becomes_its_exit_code(
     def refuse(_: Scenario) -> Decision:
         raise error
 
-    monkeypatch.setattr(plan_module, "planner", lambda: refuse)
+    monkeypatch.setattr(plan_module, "planner", lambda **_: refuse)
     result = runner.invoke(app, ["plan", file])
     assert (result.exit_code, result.stderr) == (code, "muster: no\n")
 
@@ -96,7 +96,7 @@ def test_an_interrupted_command_exits_with_6(file: str, monkeypatch: pytest.Monk
     def interrupt(_: Scenario) -> Decision:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(plan_module, "planner", lambda: interrupt)
+    monkeypatch.setattr(plan_module, "planner", lambda **_: interrupt)
     assert runner.invoke(app, ["plan", file]).exit_code == 6
 
 

@@ -3,12 +3,13 @@ import pty
 import select
 import termios
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from muster.cli.terminal.raw_terminal import raw_terminal
 from tests.unit.cli.conftest import Terminal
-from tests.unit.client.fake_server import FakeServer, an_ended_job
+from tests.unit.client.fake_server import FakeServer, a_running_job, an_ended_job
 
 
 @pytest.fixture(autouse=True)
@@ -37,6 +38,16 @@ def test_a_command_becomes_a_job_and_its_output_is_shown(terminal: Terminal, ser
     }
 
 
+@pytest.mark.parametrize("options", [["--gpu", "1", "--"], ["--workdir", "/data"], ["-x"]])
+def test_an_option_that_run_does_not_have_is_not_the_command(
+    terminal: Terminal, server: FakeServer, options: list[str]
+) -> None:
+    result = terminal.type("run", *options, "true")
+    assert result.exit_code == 2
+    assert f"No such option: {options[0]}" in result.stderr
+    assert server.bodies("POST", "/v1/jobs") == []
+
+
 def test_options_after_the_command_are_the_command_s(terminal: Terminal, server: FakeServer) -> None:
     server.later = [lambda each: each.jobs.update({"job-1": an_ended_job()})]
     assert terminal.type("run", "python", "train.py", "--gpus", "8", "-q").exit_code == 0
@@ -46,9 +57,45 @@ def test_options_after_the_command_are_the_command_s(terminal: Terminal, server:
 def test_one_word_is_a_line_for_the_shell(terminal: Terminal, server: FakeServer) -> None:
     server.later = [lambda each: each.jobs.update({"job-1": an_ended_job(state="failed", exit_code=3)})]
     result = terminal.type("run", "echo a && exit 3")
-    assert result.exit_code == 1
+    assert result.exit_code == 3
     assert server.bodies("POST", "/v1/jobs")[0]["job"]["run"] == "echo a && exit 3"
     assert "job-1 failed: exit code 3" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("end", "code"),
+    [
+        ({"state": "failed", "reason": "error", "exit_code": 137}, 137),
+        ({"state": "failed", "reason": "node_failure", "exit_code": None}, 1),
+        ({"state": "failed", "reason": "error", "exit_code": None, "problem": "there is no secret KEY"}, 1),
+        ({"state": "timed_out", "reason": "timeout", "exit_code": 143}, 6),
+        ({"state": "cancelled", "reason": "cancelled", "exit_code": 143}, 6),
+        ({"state": "succeeded", "exit_code": 0}, 0),
+    ],
+)
+def test_the_exit_code_is_that_of_the_program(
+    terminal: Terminal, server: FakeServer, end: dict[str, Any], code: int
+) -> None:
+    server.later = [lambda each: each.jobs.update({"job-1": an_ended_job(**end)})]
+    assert terminal.type("run", "--", "train").exit_code == code
+
+
+def test_what_kept_the_program_from_starting_is_said(terminal: Terminal, server: FakeServer) -> None:
+    ended = an_ended_job(state="failed", reason="error", exit_code=None, problem="there is no secret KEY")
+    server.later = [lambda each: each.jobs.update({"job-1": ended})]
+    assert "job-1 failed: there is no secret KEY" in terminal.type("run", "--", "train").stderr
+    assert "there is no secret KEY" in terminal.shows("show", "job-1")
+
+
+def test_it_is_said_when_only_one_of_several_workers_is_shown(terminal: Terminal, server: FakeServer) -> None:
+    both = a_running_job(nodes=("n1", "n2"))
+    server.later = [
+        lambda each: each.jobs.update({"job-1": both}),
+        lambda each: each.jobs.update({"job-1": an_ended_job()}),
+    ]
+    server.logs["job-1", 0, 1] = b"hello\n"
+    told = terminal.type("run", "--workers", "2", "--", "train").stderr
+    assert "only rank 0 is shown; `muster logs -r all job-1` shows the others" in told
 
 
 def test_ctrl_c_cancels_it_without_a_question(terminal: Terminal, server: FakeServer) -> None:

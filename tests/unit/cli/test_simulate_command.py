@@ -44,6 +44,12 @@ def test_one_policy_is_one_object(trace: str) -> None:
     assert figures["jct_s"]["mean"] == round((100 + 140 + 85) / 3, 3)
 
 
+def test_a_sample_trace_is_in_the_package() -> None:
+    done = runner.invoke(app, ["simulate", "--trace", "sample", "--policy", "fifo", "--first", "50", "-o", "json"])
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["finished"] == 50
+
+
 def test_several_policies_are_a_list_in_the_order_asked_for(trace: str) -> None:
     figures = simulated(trace, "--policy", "greedy,fifo")
     assert isinstance(figures, list)

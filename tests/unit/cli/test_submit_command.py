@@ -166,13 +166,13 @@ def test_the_job_file_can_be_printed_instead(terminal: Terminal, server: FakeSer
 
 
 def test_a_batch_script_is_submitted_as_a_job(terminal: Terminal, server: FakeServer) -> None:
-    script = "#!/bin/sh\n#SBATCH -J old-one -p gpu --gpus=2 --hold\n#SBATCH -o out.txt\necho hello\n"
+    script = "#!/bin/sh\n#SBATCH -J old-one -p gpu --gpus=2 --hold\n#SBATCH -L matlab\necho hello\n"
     Path("old.sbatch").write_text(script, "utf-8")
     result = terminal.type("submit", "--sbatch", "old.sbatch", "--tier-of", "gpu=exploratory", "-q")
     assert (result.exit_code, result.stdout) == (0, "job-1\n")
-    assert result.stderr == "muster: old.sbatch:3: --output is ignored: `muster logs` shows what workers print\n"
+    assert result.stderr == "muster: old.sbatch:3: --licenses is ignored: licences are not counted here\n"
     (sent,) = server.bodies("POST", "/v1/jobs")
-    assert (sent["job"]["tier"], sent["job"]["run"], sent["held"]) == ("exploratory", "echo hello", True)
+    assert (sent["job"]["tier"], sent["job"]["run"], sent["held"]) == ("exploratory", script, True)
 
 
 def test_a_wrong_batch_script_is_refused_with_its_line(terminal: Terminal, server: FakeServer) -> None:

@@ -83,7 +83,7 @@ def test_a_reader_that_closes_the_pipe_is_no_failure(words: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-SIMULATE = "simulate --trace tests/data/muri_trace1.csv.gz --first 3 --cluster 4x8 --policy fifo"
+SIMULATE = "simulate --trace sample --first 3 --cluster 4x8 --policy fifo"
 
 
 @pytest.mark.parametrize("words", [SIMULATE, f"{SIMULATE} -o json"])

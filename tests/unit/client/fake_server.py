@@ -185,14 +185,17 @@ def _submit(server: FakeServer, request: httpx.Request, _: re.Match[str]) -> htt
     return httpx.Response(201, json=server.jobs[job_id])
 
 
+ENDED = ("succeeded", "failed", "cancelled", "timed_out")
 ACTIVE = ("blocked", "held", "queued", "starting", "running", "checkpointing", "stopping")
 
 
 def _jobs(server: FakeServer, request: httpx.Request, _: re.Match[str]) -> Json:
     params = request.url.params
     wanted = params.get_list("state") if "state" in params else []
-    states = [state for each in wanted for state in (ACTIVE if each == "active" else (each,))]
-    found = [job for job in server.jobs.values() if not states or job["state"] in states]
+    states = [state for each in wanted for state in {"active": ACTIVE, "ended": ENDED}.get(each, (each,))]
+    array = params.get("array")
+    found = [job for job in server.jobs.values() if (job["array"] or {}).get("parent") == array]
+    found = [job for job in found if not states or job["state"] in states]
     for key in ("team", "user", "name", "tier"):
         found = [job for job in found if params.get(key, job[key]) == job[key]]
     return _page(found, request)
@@ -216,6 +219,8 @@ def _change(server: FakeServer, request: httpx.Request, match: re.Match[str]) ->
             job.update(state="held", held=True)
         case "release":
             job.update(state="queued", held=False)
+        case "signal":
+            pass
         case _:
             job.update(state="queued")
     return job
@@ -271,7 +276,7 @@ ROUTES: tuple[tuple[str, str, Route], ...] = (
     ("GET", "/v1/jobs", _jobs),
     ("GET", "/v1/jobs/([^/]+)", _job),
     ("PATCH", "/v1/jobs/([^/]+)", _update),
-    ("POST", "/v1/jobs/([^/]+)/(cancel|hold|release|retry)", _change),
+    ("POST", "/v1/jobs/([^/]+)/(cancel|hold|release|requeue|retry|signal)", _change),
     ("GET", "/v1/jobs/([^/]+)/events", lambda server, request, _: _page(server.events, request)),
     ("GET", "/v1/jobs/([^/]+)/logs", _log),
     ("GET", "/v1/nodes", lambda server, request, _: _page(server.nodes, request)),

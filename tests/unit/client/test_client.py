@@ -6,12 +6,14 @@ from typing import Any
 import httpx
 import pytest
 
+import muster
 from muster import Client
 from muster.client.trainings import PAGE_ITEMS
 from muster.client.transport import CONNECT_TRIES, PAUSE_MAX_S, TRIES
 from muster.model.errors import (
     Conflict,
     InvalidInput,
+    JobFailed,
     MusterError,
     NotFound,
     Refused,
@@ -213,6 +215,15 @@ def test_a_server_that_is_not_there_is_reported_soon_and_with_advice(client: Cli
     assert len(server.requests) == CONNECT_TRIES
 
 
+def test_a_certificate_that_is_not_trusted_is_not_called_a_server_that_is_away(
+    client: Client, server: FakeServer
+) -> None:
+    said = "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed certificate (_ssl.c:1006)"
+    server.failures = [httpx.ConnectError(said) for _ in range(TRIES)]
+    with pytest.raises(Unreachable, match=r"is not trusted \(certificate verify failed: self-signed.*SSL_CERT_FILE"):
+        client.job("job-1")
+
+
 def test_what_must_not_be_done_twice_is_not_repeated_after_a_lost_answer(client: Client, server: FakeServer) -> None:
     server.failures = [httpx.ReadError("reset")]
     with pytest.raises(Unreachable, match="broke off"):
@@ -250,6 +261,53 @@ def test_the_end_of_a_log_is_read_by_a_negative_offset(client: Client, server: F
     server.logs["job-1", 0, 1] = b"hello\nworld\n"
     (piece,) = client.logs("job-1", offset=-6)
     assert (piece.text, piece.start, piece.end, piece.complete) == (b"world\n", 6, 12, True)
+
+
+def test_following_waits_for_the_start_and_the_first_output(
+    client: Client, server: FakeServer, pauses: list[float]
+) -> None:
+    server.jobs["job-1"] = a_job()
+    server.later = [
+        lambda _: None,
+        lambda each: each.jobs.update({"job-1": a_running_job()}),
+        lambda each: each.logs.update({("job-1", 0, 1): b"hello\n"}),
+    ]
+    assert b"".join(piece.text for piece in client.logs("job-1", follow=True)) == b"hello\n"
+    assert len(pauses) == 3
+
+
+def test_following_a_job_that_ends_without_a_word_ends(client: Client, server: FakeServer) -> None:
+    server.jobs["job-1"] = an_ended_job(state="cancelled")
+    assert list(client.logs("job-1", follow=True)) == []
+
+
+def test_following_an_array_says_how_a_task_is_named(client: Client, server: FakeServer) -> None:
+    server.jobs["job-1"] = a_job(tasks={"queued": 3})
+    with pytest.raises(InvalidInput, match=r"name one of its tasks, such as job-1\.0"):
+        list(client.logs("job-1", follow=True))
+
+
+def test_a_job_that_does_not_exist_is_not_waited_for(client: Client) -> None:
+    with pytest.raises(NotFound, match="no job job-1"):
+        list(client.logs("job-1", follow=True))
+
+
+def test_a_job_is_asked_for_what_comes_next(client: Client, server: FakeServer) -> None:
+    job = client.submit(JOB)
+    server.logs["job-1", 0, 1] = b"hello\n"
+    assert b"".join(piece.text for piece in job.logs()) == b"hello\n"
+    assert job.cancel(reason="enough").state == "cancelled"
+    assert server.bodies("POST", "/v1/jobs/job-1/cancel") == [{"reason": "enough"}]
+    assert (job.state, job.refresh().state, job.wait(timeout=1).state) == ("queued", "cancelled", "cancelled")
+    server.jobs["job-1"]["reason"] = "cancelled"
+    with pytest.raises(JobFailed, match=r"^job-1 cancelled; `muster logs job-1` says more$"):
+        job.result()
+
+
+def test_a_job_that_runs_a_command_and_succeeds_has_no_result(client: Client, server: FakeServer) -> None:
+    server.jobs["job-1"] = an_ended_job()
+    assert client.job("job-1").result() is None
+    assert client.job("job-1") == next(iter(client.jobs()))
 
 
 def test_a_followed_log_goes_on_where_the_connection_broke(client: Client, server: FakeServer) -> None:
@@ -327,3 +385,8 @@ def test_quotas_are_sent_whole(client: Client, server: FakeServer) -> None:
     assert team.guaranteed == {"h100": 64}
     sent = json.loads(server.requests[0].content)
     assert sent == {"guaranteed": {"h100": 64}, "limit": {}, "weight": 1}
+
+
+def test_what_users_import_is_shown_by_dir() -> None:
+    assert {"Client", "submit_function", "map_array"} <= set(dir(muster))
+    assert not {"TYPE_CHECKING", "import_module"} & set(dir(muster))

@@ -33,6 +33,10 @@ BOUND = a_scenario(
     teams=[a_team("a", tiers=("standard",), max_priority=60, allow_unpreemptible=False), a_team("a/b"), a_team("c")],
 )
 
+LABELLED = a_scenario(
+    a_cluster(a_node("n1", gpu_type="a100", labels=("ib",)), a_node("n2", gpu_type="h100", labels=("nvme",)))
+)
+
 REFUSED: list[tuple[str, JobSpec, Scenario, str]] = [
     ("never_fits", a_job(tier="vip"), a_scenario(flat(1)), "no tier vip; tiers are production, standard"),
     ("topology", a_job(within="row"), a_scenario(racks(1, 1)), "no level row; its levels are rack, node"),
@@ -45,17 +49,42 @@ REFUSED: list[tuple[str, JobSpec, Scenario, str]] = [
         "quota_limit",
         a_job(gpus=8, team="a/x"),
         a_scenario(flat(1), teams=[a_team("a", limit={"*": 4})]),
-        "needs 8 GPUs (*) and team a may never use more than 4",
+        "needs 8 GPUs and team a may never use more than 4",
     ),
     (
         "never_fits",
         a_job(gpus=9),
         a_scenario(flat(3)),
-        "gang of 1 workers with these resources does not fit on the whole",
+        "each worker needs 9 GPUs on one node, and the largest node has 8; ask for more workers",
+    ),
+    (
+        "never_fits",
+        a_job(gpus=6, gpu_type="a100"),
+        a_scenario(a_cluster(a_node("n1"), a_node("n2", gpus=4, gpu_type="a100"))),
+        "each worker needs 6 GPUs on one node, and the largest node with a100 has 4",
+    ),
+    (
+        "quota_limit",
+        a_job(gpus=8, team="a"),
+        a_scenario(flat(1), teams=[a_team("a", limit={"h100": 4})]),
+        "needs 8 h100 and team a may never use more than 4",
+    ),
+    (
+        "never_fits",
+        a_job(gpus=8, workers=4),
+        a_scenario(flat(3)),
+        "gang of 4 workers with these resources does not fit",
     ),
     ("never_fits", a_job(gpus=8, workers=3, within="rack"), a_scenario(racks(3, 2)), "does not fit on any one rack"),
     ("never_fits", a_job(cpus=9), a_scenario(flat(1, cpus=8)), "does not fit"),
     ("never_fits", a_job(gpus=1, workers=16, tensor=16), a_scenario(flat(4)), "does not fit"),
+    ("constraint", a_job(constraint="roce"), LABELLED, "no node has the label roce; there are: a100, h100, ib, nvme"),
+    ("constraint", a_job(constraint="a100 & nvme"), LABELLED, "no node is left by `constraint: a100 & nvme`; labels"),
+    ("constraint", a_job(nodelist=("n9",)), LABELLED, "there is no node n9; nodes are n1, n2"),
+    ("constraint", a_job(exclude=("n1", "n2")), LABELLED, "no node is left by `exclude`"),
+    ("constraint", a_job(constraint="ib", nodelist=("n2",)), LABELLED, "by `constraint: ib` and `nodelist`; labels"),
+    ("gpu_type", a_job(gpu_type="h100", constraint="ib"), LABELLED, "no node that the job accepts has a GPU of type"),
+    ("never_fits", a_job(workers=2, gpus=8, exclude=("n1",)), LABELLED, "as far as the job accepts its nodes"),
     ("quota_limit", a_job(team="a/b", tier="production"), BOUND, "team a/b may not use tier production; it may use"),
     ("quota_limit", a_job(team="a/b", priority=61), BOUND, "may not use priority 61; use at most 60, or ask"),
     ("quota_limit", a_job(team="a/b", preemptible=False), BOUND, "leave preemptible: false out, or ask an operator"),
@@ -146,3 +175,9 @@ def test_offline_a_plan_that_is_not_sound_is_never_shown(monkeypatch: pytest.Mon
     monkeypatch.setattr(offline, "lint", lambda *_: ("n1 is used twice",))
     with pytest.raises(InvariantViolated, match="n1 is used twice"):
         decide(a_scenario(flat(1)))
+
+
+def test_what_accepts_some_node_is_admitted() -> None:
+    for wishes in ({"constraint": "ib | roce"}, {"nodelist": ("n2",)}, {"exclude": ("n2",)}, {"exclusive": True}):
+        assert is_admitted(a_job(**wishes), LABELLED)
+    assert not is_admitted(a_job(constraint="!a100 & !h100"), LABELLED)

@@ -7,12 +7,13 @@ import pytest
 from muster.core.explaining.explain import explain
 from muster.core.planning import plan
 from muster.core.snapshot import Snapshot
-from muster.core.spares import SpareChoice, starts_on_spares, with_free_nodes
+from muster.core.spares import SpareChoice, replacements_on_spares, starts_on_spares, with_free_nodes
 from muster.model.ids import JobId, NodeName
 from muster.model.node import ClusterSpec, Node, NodeState
 from muster.model.plan import Basis, ReasonCode
 from muster.model.policy import HOUR_MS, Policy
 from muster.model.records import evolve
+from muster.model.spec import Launch
 from tests.builders import NOW_MS, a_cluster, a_job, a_node, a_promise, a_scenario, a_team, flat, racks, runs, waits
 
 GANG = JobId("gang")
@@ -171,3 +172,27 @@ def test_a_waiting_job_is_told_that_it_would_fit_on_spares_and_not_that_they_are
         "it would fit on nodes that are kept as spares for jobs that lose a node: n1, n2, n3 and 1 more"
     )
     assert "`spares`" in told.reasons[0].would_help
+
+
+def test_only_jobs_that_lost_workers_get_others_and_no_more_than_they_had() -> None:
+    spec = a_job(gpus=8, workers=(1, 4), launch=Launch.TORCHFT)
+    short = evolve(runs("short", spec, [("n1", range(8))], hours_ago=1), lost_workers=1)
+    other = runs("other", spec, [("n2", range(8))], hours_ago=1)
+    found = replacements_on_spares(snapshot(keeping(flat(5), "n4", "n5"), running=[short, other]), NOW_MS)
+    assert [(each.job, each.to_workers) for each in found] == [("short", 2)]
+
+
+def test_promised_nodes_are_not_for_replacements() -> None:
+    spec = a_job(gpus=8, workers=(1, 4), launch=Launch.TORCHFT)
+    short = evolve(runs("short", spec, [("n1", range(8))], hours_ago=1), lost_workers=1)
+    promised = a_promise("gang", [("n2", range(8))], in_hours=1)
+    waiting = [waits("gang", a_job(gpus=8))]
+    fields: dict[str, Any] = {"running": [short], "waiting": waiting, "promises": [promised]}
+    assert replacements_on_spares(snapshot(flat(2), **fields), NOW_MS) == ()
+    (found,) = replacements_on_spares(snapshot(keeping(flat(3), "n3"), **fields), NOW_MS)
+    assert [worker.node for worker in found.workers] == ["n1", "n3"]
+
+
+def test_a_job_of_one_size_that_lost_workers_does_not_grow() -> None:
+    short = evolve(runs("short", a_job(gpus=8), [("n1", range(8))], hours_ago=1), lost_workers=1)
+    assert replacements_on_spares(snapshot(keeping(flat(2), "n2"), running=[short]), NOW_MS) == ()

@@ -9,11 +9,19 @@ from muster.engine.folding.folding import fold
 from muster.engine.folding.restoring import recorded, restored
 from muster.engine.folding.state import State
 from muster.model.errors import Conflict, InvalidInput, NotFound
-from muster.model.events import JobSubmitted, NodeChanged, RulesChanged
+from muster.model.events import (
+    CONFIGURATION,
+    ClusterChanged,
+    JobSubmitted,
+    NodeChanged,
+    NodeReturned,
+    NodeUnreachable,
+    RulesChanged,
+)
 from muster.model.ids import JobId, NodeName, TierName
 from muster.model.instructions import Command, StartWorkers
 from muster.model.job import Cause, Job, JobState
-from muster.model.node import ClusterSpec, NodeState
+from muster.model.node import ClusterSpec, Node, NodeState
 from muster.model.policy import DEFAULT_TIERS, MINUTE_MS, Policy, Tier
 from muster.model.records import evolve
 from muster.model.scenario import Rules, Scenario
@@ -167,11 +175,65 @@ def test_what_was_found_out_about_a_node_outlives_its_configuration() -> None:
     world = World(Scenario(now_ms=0, cluster=ClusterSpec()))
     world.engine.change_cluster(flat(2, gpus=2), 0)
     drained = a_node("n1", gpus=2, state=NodeState.DRAINED, bad_gpus=(1,))
-    world.engine.change_cluster(ClusterSpec(nodes=(drained, a_node("n2", gpus=2))), 0)
+    world.engine.observe(NodeChanged(at_ms=0, node=drained, by="ada"))
     world.engine.change_cluster(flat(3, gpus=2), 0)
     assert world.engine.state.nodes[NodeName("n1")].state is NodeState.DRAINED
     assert world.engine.state.nodes[NodeName("n1")].bad_gpus == (1,)
     assert len(world.engine.state.nodes) == 3
+
+
+N1 = NodeName("n1")
+
+
+def configured(world: World, state: NodeState = NodeState.READY, bad_gpus: tuple[int, ...] = ()) -> Node:
+    """The first of two nodes once the configuration says this of it."""
+    first = a_node("n1", gpus=2, state=state, bad_gpus=bad_gpus)
+    world.engine.change_cluster(ClusterSpec(nodes=(first, a_node("n2", gpus=2))), 0, by=CONFIGURATION)
+    return world.engine.state.nodes[N1]
+
+
+def test_a_state_that_is_configured_counts_until_an_operator_or_the_configuration_says_otherwise() -> None:
+    world = World(Scenario(now_ms=0, cluster=ClusterSpec()))
+    assert configured(world, NodeState.DRAINED).state is NodeState.DRAINED
+    world.engine.observe(NodeChanged(at_ms=0, node=a_node("n1", gpus=2), by="ada"))
+    assert configured(world, NodeState.DRAINED).state is NodeState.READY
+    assert configured(world).state is NodeState.READY
+    assert configured(world, NodeState.DRAINED).state is NodeState.DRAINED
+    assert configured(world).state is NodeState.READY
+    assert not world.engine.state.set_aside
+
+
+def test_a_node_that_the_configuration_keeps_out_stays_out_when_it_is_lost_and_returns() -> None:
+    world = World(Scenario(now_ms=0, cluster=ClusterSpec()))
+    configured(world, NodeState.DRAINED)
+    world.engine.observe(NodeUnreachable(at_ms=1, node=N1), NodeReturned(at_ms=2, node=N1))
+    assert world.engine.state.nodes[N1].state is NodeState.DRAINED
+    world.engine.observe(NodeUnreachable(at_ms=3, node=N1))
+    assert configured(world, NodeState.DRAINED).state is NodeState.DRAINED
+    world.engine.observe(NodeUnreachable(at_ms=4, node=NodeName("n2")))
+    configured(world, NodeState.DRAINED)
+    assert world.engine.state.nodes[NodeName("n2")].state is NodeState.READY
+
+
+def test_bad_gpus_that_are_configured_are_joined_to_those_that_were_found() -> None:
+    world = World(Scenario(now_ms=0, cluster=ClusterSpec()))
+    assert configured(world, bad_gpus=(0,)).bad_gpus == (0,)
+    world.engine.observe(NodeChanged(at_ms=0, node=a_node("n1", gpus=2, bad_gpus=(0, 1)), by="ada"))
+    assert configured(world, bad_gpus=(0,)).bad_gpus == (0, 1)
+    assert configured(world).bad_gpus == (1,)
+    world.engine.observe(NodeChanged(at_ms=0, node=a_node("n1", gpus=2), by="ada"))
+    assert configured(world).bad_gpus == ()
+    assert restored(recorded(world.engine.state)).configured_cluster == world.engine.state.configured_cluster
+
+
+def test_a_log_that_does_not_say_what_was_configured_is_folded_as_before() -> None:
+    world = World(Scenario(now_ms=0, cluster=ClusterSpec()))
+    away = ClusterSpec(nodes=(a_node("n1", gpus=2, state=NodeState.DOWN),))
+    fold(world.engine.state, ClusterChanged(at_ms=0, cluster=away, by=CONFIGURATION))
+    before = world.engine.state.configured_cluster
+    fold(world.engine.state, ClusterChanged(at_ms=0, cluster=away, by=CONFIGURATION, configured=flat(1, gpus=2)))
+    assert (before, world.engine.state.configured_cluster) == (None, flat(1, gpus=2))
+    assert not world.engine.state.set_aside, "a node that is away was not taken out of service"
 
 
 def test_an_engine_that_starts_from_a_saved_state_folds_only_what_came_after() -> None:

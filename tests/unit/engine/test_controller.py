@@ -173,6 +173,15 @@ def test_a_draining_node_is_drained_when_its_last_job_has_left() -> None:
     assert controller.state.nodes[NodeName("n1")].state is NodeState.DRAINED
 
 
+@pytest.mark.parametrize(("told", "kept"), [("new memory", "new memory"), ("", "nothing runs here any more")])
+def test_why_a_node_was_drained_is_still_known_when_it_is_empty(told: str, kept: str) -> None:
+    controller = a_controller()
+    draining = NodeChanged(at_ms=2_000, node=a_node("n1", gpus=2, state="draining"), because=told, by="ann")
+    record(controller, submitted(FIRST), started(FIRST), draining, exited(FIRST))
+    assert controller.state.nodes[NodeName("n1")].state is NodeState.DRAINED
+    assert controller.state.node_notes[NodeName("n1")] == kept
+
+
 def test_an_empty_node_is_drained_at_once() -> None:
     controller = a_controller()
     record(controller, NodeChanged(at_ms=1, node=a_node("n1", gpus=2, state="draining")))
@@ -186,7 +195,6 @@ def test_what_runs_on_a_node_that_is_down_keeps_its_gpus_until_it_is_known_to_be
     assert controller.state.state_of(FIRST) is JobState.STOPPING
     record(controller, NodeLost(at_ms=3_000, node=NodeName("n1"), because="switched off"))
     assert controller.state.state_of(FIRST) is JobState.QUEUED
-    assert controller.state.node_faults == {NodeName("n1"): 1}
 
 
 def test_a_node_that_is_back_hears_what_its_jobs_are_to_do() -> None:

@@ -10,7 +10,7 @@ from muster.model.job import JobState
 from muster.model.node import NodeState
 from muster.model.policy import MINUTE_MS
 from muster.model.records import evolve
-from muster.model.spec import Retry
+from muster.model.spec import Begin, Launch, Retry
 from tests.builders import a_job
 from tests.unit.engine.world import FOREVER, World, a_small_cluster
 
@@ -52,6 +52,27 @@ def test_a_held_job_starts_when_it_is_released() -> None:
     world.settle()
     assert world.state_of(job) is JobState.RUNNING
     assert world.engine.hold(job, 0)
+
+
+def test_a_job_starts_no_sooner_than_its_user_wants() -> None:
+    world = World()
+    job = world.submit(a_job(begin=Begin(after_ms=HOUR_MS)), DONE)
+    at_once = world.submit(a_job(begin=Begin(at_ms=0)), DONE)
+    world.run(until_ms=HOUR_MS - 1)
+    assert [world.state_of(each) for each in (job, at_once)] == [JobState.BLOCKED, JobState.RUNNING]
+    world.run(until_ms=HOUR_MS)
+    assert world.state_of(job) is JobState.RUNNING
+    assert world.engine.job(job).first_started_ms == HOUR_MS
+
+
+def test_a_job_gets_no_older_while_it_is_not_to_begin() -> None:
+    world = World(a_small_cluster(1, 1))
+    world.submit(a_job(), GangScript(run_ms=2 * HOUR_MS))
+    early = world.submit(a_job(begin=Begin(after_ms=HOUR_MS)), DONE)
+    world.run(until_ms=MINUTE_MS)
+    later = world.submit(a_job(), DONE)
+    world.run(until_ms=2 * HOUR_MS + MINUTE_MS)
+    assert [world.state_of(each) for each in (early, later)] == [JobState.QUEUED, JobState.RUNNING]
 
 
 def test_a_running_job_is_cancelled_and_its_gpus_are_free() -> None:
@@ -126,19 +147,21 @@ def test_a_job_that_saves_is_asked_to() -> None:
     world = World()
     world.submit(a_job(checkpoint=True), GangScript(run_ms=None, saves=True, save_cost_ms=1_000))
     world.run(until_ms=HOUR_MS)
-    assert [event.at_ms for event in world.events(CheckpointSaved)] == [30 * MINUTE_MS + 1_000]
+    assert [event.at_ms for event in world.events(CheckpointSaved)] == [29 * MINUTE_MS + 1_000]
 
 
-def test_an_elastic_job_grows_into_what_is_idle_and_shrinks_for_others() -> None:
+@pytest.mark.parametrize(("launch", "attempts"), [(Launch.TORCHRUN, 1), (Launch.TORCHFT, 1), (Launch.PLAIN, 2)])
+def test_an_elastic_job_grows_into_what_is_idle_and_shrinks_for_others(launch: Launch, attempts: int) -> None:
     world = World(a_small_cluster(1, 4))
-    elastic = world.submit(a_job(workers=(1, 4), checkpoint=True), FOREVER)
+    elastic = world.submit(a_job(workers=(1, 4), checkpoint=True, launch=launch), FOREVER)
     world.run(until_ms=30 * MINUTE_MS)
     assert len(world.engine.job(elastic).workers) == 4
     other = world.submit(a_job(workers=2, tier="production"), FOREVER)
     world.run(until_ms=40 * MINUTE_MS)
     assert world.state_of(other) is JobState.RUNNING
     record = world.engine.job(elastic)
-    assert (record.state, record.attempt, len(record.workers)) == (JobState.RUNNING, 1, 2)
+    assert (record.state, record.attempt) == (JobState.RUNNING, attempts)
+    assert [worker.rank for worker in record.workers] == [0, 1]
     assert world.backend.alive(elastic) == tuple(worker.rank for worker in record.workers)
 
 

@@ -7,6 +7,7 @@ import pytest
 from muster.backends.fake import GangScript
 from muster.core.admission import Rejected
 from muster.engine.engine import Submitted
+from muster.engine.submissions import NUMBERS_LOOKED_UP
 from muster.model.array import ArrayRecord, JobRecord
 from muster.model.errors import Conflict, KeyReused, NotFound
 from muster.model.events import GangsFound, NodeLost
@@ -16,6 +17,7 @@ from muster.model.quarantine import FoundGang
 from muster.model.spec import ArraySpec, Dependency, DependencyWhen
 from muster.store.memory import MemoryLog
 from tests.builders import a_job
+from tests.unit.engine.test_quarantine import a_found_gang, ended, found
 from tests.unit.engine.world import FOREVER, World, a_small_cluster
 
 SHORT, FAILING = GangScript(run_ms=1_000), GangScript(run_ms=1_000, exit_code=3)
@@ -149,7 +151,7 @@ def test_a_task_that_a_lost_node_is_to_kill_keeps_its_array() -> None:
     assert [kill.job for kill in world.engine.state.kills_on(N1)] == [struck.id]
 
 
-def test_an_id_that_is_given_costs_one_look_into_the_archive(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_look_into_the_archive_gives_ids_to_many_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
     world, looks = a_world(), list[tuple[JobId, ...]]()
     assert isinstance(world.log, MemoryLog)
     find = world.log.find
@@ -159,5 +161,27 @@ def test_an_id_that_is_given_costs_one_look_into_the_archive(monkeypatch: pytest
         return find(jobs)
 
     monkeypatch.setattr(world.log, "find", noting)
-    world.submit(a_job(), FOREVER)
-    assert looks == [(JobId("job-1"),)]
+    for _ in range(NUMBERS_LOOKED_UP + 1):
+        world.submit(a_job(), FOREVER)
+    assert [(each[0], len(each)) for each in looks] == [("job-1", NUMBERS_LOOKED_UP), ("job-201", NUMBERS_LOOKED_UP)]
+
+
+def test_an_ended_job_whose_caller_chose_a_coming_number_keeps_it() -> None:
+    world = a_world()
+    assert world.submit(a_job(), FOREVER) == "job-1"
+    chosen = world.engine.submit(a_job(), world.now_ms, job=JobId("job-4"))
+    assert isinstance(chosen, Submitted)
+    world.engine.cancel(chosen.job, world.now_ms)
+    assert chosen.job not in world.engine.state.jobs
+    assert [world.submit(a_job(), FOREVER) for _ in range(3)] == ["job-3", "job-5", "job-6"]
+
+
+def test_a_gang_that_was_adopted_keeps_its_number_when_it_has_ended() -> None:
+    world, adopted = a_world(), JobId("job-5")
+    assert world.submit(a_job(), FOREVER) == "job-1"  # looks up the coming numbers
+    found(world, a_found_gang(adopted, spec=a_job(gpus=2)))
+    world.engine.adopt(adopted, world.now_ms, by="olga")
+    assert world.submit(a_job(), FOREVER) == "job-3"
+    ended(world, adopted)
+    assert adopted not in world.engine.state.jobs
+    assert [world.submit(a_job(), FOREVER) for _ in range(2)] == ["job-4", "job-6"]

@@ -1,5 +1,7 @@
 """Bugs that the fault campaign found in the engine; each test says what should be so."""
 
+import pytest
+
 from muster.backends.fake import FakeBackend, GangScript
 from muster.model.events import (
     CheckpointRemoved,
@@ -16,6 +18,9 @@ from muster.model.spec import Launch
 from tests.builders import a_job
 from tests.unit.engine.world import FOREVER, World, a_small_cluster
 
+BOTH_WAYS = pytest.mark.parametrize("launch", [Launch.TORCHRUN, Launch.PLAIN])
+"""Elastic jobs that change their size in place, and those that start again for it."""
+
 
 class DeafBackend(FakeBackend):
     """Loses every report of an exit until told otherwise."""
@@ -26,13 +31,15 @@ class DeafBackend(FakeBackend):
         return tuple(each for each in super().poll() if not (self.is_deaf and isinstance(each, WorkersExited)))
 
 
-def test_a_promise_is_not_renewed_every_millisecond_while_a_kill_is_unconfirmed() -> None:
+@BOTH_WAYS
+def test_a_promise_is_not_renewed_every_millisecond_while_a_kill_is_unconfirmed(launch: Launch) -> None:
     world = World(a_small_cluster(1, 4), backend=DeafBackend())
-    elastic = world.submit(a_job(workers=(1, 4), checkpoint=True, hours=100), GangScript(run_ms=None, stop_ms=None))
+    spec = a_job(workers=(1, 4), checkpoint=True, hours=100, launch=launch)
+    elastic = world.submit(spec, GangScript(run_ms=None, stop_ms=None))
     world.settle()
     world.submit(a_job(gpus=2, hours=1, tier="production"), FOREVER)
     world.settle()
-    assert world.engine.job(elastic).leaving
+    assert world.engine.job(elastic).leaving or world.engine.job(elastic).next_gang
     grace_ms = world.engine.job(elastic).grace_ms
     world.run(until_ms=grace_ms)
     before = len(world.events(HoldsSet))
@@ -97,14 +104,17 @@ def test_planning_hears_that_a_checkpoint_was_removed() -> None:
     assert running[job].checkpointed_ms is None
 
 
-def test_a_promise_is_not_renewed_every_millisecond_when_the_job_that_shrank_is_cancelled() -> None:
+@BOTH_WAYS
+def test_a_promise_is_not_renewed_every_millisecond_when_the_job_that_shrank_is_cancelled(launch: Launch) -> None:
     world = World(a_small_cluster(2, 1), backend=DeafBackend())
     ignores = GangScript(run_ms=None, stop_ms=None)
-    elastic = world.submit(a_job(workers=(1, 2), checkpoint=True, hours=100, tier="exploratory"), ignores)
+    elastic = world.submit(
+        a_job(workers=(1, 2), checkpoint=True, hours=100, tier="exploratory", launch=launch), ignores
+    )
     world.run(until_ms=20 * MINUTE_MS)
     waits = world.submit(a_job(hours=1, tier="production"), FOREVER)
     world.settle()
-    assert world.engine.job(elastic).leaving
+    assert world.engine.job(elastic).leaving or world.engine.job(elastic).next_gang
     gone_ms = world.now_ms + world.engine.job(elastic).grace_ms
     world.run(until_ms=gone_ms - 1_000)
     world.engine.cancel(elastic, world.now_ms)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from muster.live.feed import Feed
-from muster.live.publisher import Publisher
+from muster.live.publishing.feed import Feed
+from muster.live.publishing.publisher import Publisher
 from muster.model.events import HEALTH, NodeChanged, NodeReturned, NodeUnreachable
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import Command, SignalStop

@@ -150,6 +150,18 @@ def test_it_can_be_adopted_by_its_job_or_as_a_job_that_was_forgotten(is_known: b
     assert world.engine.job(job).state is JobState.FAILED
 
 
+def test_an_adopted_gang_does_not_wait_for_what_it_depended_on() -> None:
+    """It has started, so its dependencies were met. A log that forgot this does not end it when they fail anew."""
+    world = World()
+    first = world.submit(a_job(gpus=1), FOREVER, held=True)
+    spec = a_job(gpus=2, depends_on=(Dependency(job=first),))
+    job = world.submit(spec, FOREVER)
+    found(world, a_found_gang(job, spec=spec))
+    world.engine.adopt(job, world.now_ms, by="olga")
+    world.engine.cancel(first, world.now_ms)
+    assert (world.state_of(job), world.engine.job(job).unmet) == (JobState.RUNNING, ())
+
+
 @pytest.mark.parametrize(
     ("gangs", "says"),
     [

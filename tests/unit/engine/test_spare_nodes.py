@@ -9,6 +9,7 @@ from muster.model.job import JobState
 from muster.model.node import NodeState
 from muster.model.policy import HOUR_MS, Policy
 from muster.model.records import evolve
+from muster.model.spec import Launch
 from muster.store.codec import decode_state, encode_state
 from tests.builders import a_job, a_scenario, flat
 from tests.unit.engine.world import FOREVER, World
@@ -198,3 +199,32 @@ def test_the_spare_is_given_away_before_the_start_that_needs_it_and_in_the_same_
     at = next(number for number, event in enumerate(events) if isinstance(event, JobStarted) and event.attempt == 2)
     assert events[at - 1] == SparesSet(at_ms=events[at].at_ms, nodes=())
     assert world.engine.job(gang).attempt == 2
+
+
+@pytest.mark.parametrize("launch", [Launch.TORCHRUN, Launch.TORCHFT])
+def test_a_gang_that_goes_on_without_a_lost_node_gets_the_spare_at_once_while_another_job_waits(launch: Launch) -> None:
+    world = a_world()
+    spec = a_job(gpus=GPUS, workers=(1, 3), checkpoint=True, preemptible=False, launch=launch)
+    gang = world.submit(spec, FOREVER)
+    world.settle()
+    newcomer = world.submit(a_job(gpus=GPUS, workers=3, tier="production"), FOREVER)
+    world.settle()
+    assert (nodes_of(world, gang), kept(world)) == ([N1, N2, N3], (N4,))
+
+    world.backend.lose_node(N2)
+    world.settle()
+    record = world.engine.job(gang)
+    assert (nodes_of(world, gang), kept(world)) == ([N1, N3, N4], ())
+    assert (record.state, record.attempt, record.lost_workers) == (JobState.RUNNING, 1, 0)
+    assert world.state_of(newcomer) is JobState.QUEUED
+
+
+def test_a_gang_that_was_smaller_than_it_may_be_does_not_grow_beyond_that_on_spares() -> None:
+    world = a_world(5, spares=2)
+    gang = world.submit(a_job(gpus=GPUS, workers=(1, 4), checkpoint=True, launch=Launch.TORCHFT), FOREVER)
+    world.settle()
+    assert (nodes_of(world, gang), sorted(kept(world))) == ([N1, N2, N3], [N4, N5])
+    world.backend.lose_node(N2)
+    world.settle()
+    assert len(nodes_of(world, gang)) == 3
+    assert len(kept(world)) == 1

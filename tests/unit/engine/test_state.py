@@ -14,7 +14,6 @@ from muster.model.events import (
     NodeChanged,
     NodeLost,
     ResizeOrdered,
-    StartFailed,
     TurnCame,
     WorkersExited,
     WorkersStarted,
@@ -25,13 +24,13 @@ from muster.model.node import NodeState
 from muster.model.plan import Promise, Why
 from muster.model.records import evolve
 from muster.model.requests import JobCancelRequested, JobHeld, JobReleased
-from muster.model.spec import ArraySpec, Dependency, JobSpec
+from muster.model.spec import ArraySpec, Dependency, JobSpec, Launch
 from tests.builders import a_job, a_node, a_scenario, flat, waits
 from tests.unit.engine.world import a_small_cluster, seats
 
 JOB = JobId("job-1")
 HOUR_MS = 3_600_000
-ELASTIC = a_job(workers=(1, 4), checkpoint=True)
+ELASTIC = a_job(workers=(1, 4), checkpoint=True, launch=Launch.TORCHRUN)
 
 
 def submitted(spec: JobSpec | None = None, *, unmet: tuple[JobId, ...] = ()) -> JobSubmitted:
@@ -148,26 +147,17 @@ def test_a_shrinking_job_that_ends_leaves_nothing_behind() -> None:
     assert state.snapshot.scenario(0).running == ()
 
 
-def test_a_checkpoint_is_shown_to_planning_and_forgives_the_nodes() -> None:
+def test_a_checkpoint_is_shown_to_planning() -> None:
     saved = CheckpointSaved(at_ms=5_000, job=JOB, attempt=1)
     state = a_state(submitted(ELASTIC), started(), up())
-    state.node_faults[NodeName("n1")] = 3
     fold(state, saved)
     assert [job.checkpointed_ms for job in state.snapshot.scenario(0).running] == [5_000]
-    assert state.node_faults == {}
-
-
-def test_a_failed_start_is_counted_against_its_node() -> None:
-    failed = StartFailed(at_ms=2_000, job=JOB, attempt=1, generation=1, ranks=(1,))
-    state = a_state(submitted(), started(), failed)
-    assert state.node_faults == {"n2": 1}
 
 
 def test_a_lost_node_is_down_and_takes_its_jobs_along() -> None:
     state = a_state(submitted(), started(), up(), NodeLost(at_ms=3_000, node=NodeName("n2")))
     assert state.nodes[NodeName("n2")].state is NodeState.DOWN
     assert state.state_of(JOB) is JobState.STOPPING
-    assert state.node_faults == {"n2": 1}
     assert not fold(state, NodeLost(at_ms=3_001, node=NodeName("n2"))).is_change
     assert not fold(state, NodeLost(at_ms=3_001, node=NodeName("n99"))).is_change
 

@@ -47,7 +47,7 @@ from muster.model.plan import Why
 from muster.model.quarantine import FoundGang
 from muster.model.records import evolve
 from muster.model.requests import JobCancelRequested, JobHeld, JobReleased
-from muster.model.spec import ArraySpec, JobChanges, JobSpec, Remedy, Retry, RetryCause
+from muster.model.spec import ArraySpec, JobChanges, JobSpec, Launch, Remedy, Retry, RetryCause
 from muster.model.telemetry import Hang, Straggler
 from tests.builders import a_job, a_node
 from tests.unit.engine.world import seats
@@ -77,7 +77,7 @@ def up(at_ms: int = 6, *ranks: int, attempt: int = 1, generation: int = 1) -> Wo
     return WorkersStarted(at_ms=at_ms, job=JOB, attempt=attempt, generation=generation, ranks=ranks or (0, 1))
 
 
-def gone(at_ms: int, *ranks: int, code: int = 0, generation: int = 1, **how: bool) -> WorkersExited:
+def gone(at_ms: int, *ranks: int, code: int = 0, generation: int = 1, **how: Any) -> WorkersExited:
     return WorkersExited(at_ms=at_ms, job=JOB, attempt=1, generation=generation, ranks=ranks, exit_code=code, **how)
 
 
@@ -271,7 +271,12 @@ def test_what_is_found_running_is_told_and_may_be_let_in() -> None:
 def test_resizes_turns_and_long_waits_are_told() -> None:
     spec = a_job(workers=(1, 2), checkpoint=True)
     smaller = ResizeOrdered(at_ms=9, job=JOB, attempt=1, workers=TWO[:1])
-    assert last(submitted(spec), started(), up(), smaller) == "goes on with 1 worker instead of 2"
+    in_place = evolve(spec, launch=Launch.TORCHRUN)
+    assert last(submitted(in_place), started(), up(), smaller) == "goes on with 1 worker instead of 2"
+    told_to = "goes on with 1 worker instead of 2: it saves itself and starts again"
+    assert last(submitted(spec), started(), up(), smaller) == told_to
+    left = WorkersExited(at_ms=9, job=JOB, attempt=1, generation=2, ranks=(0, 1), exit_code=1, told=True)
+    assert last(submitted(spec), started(), up(), smaller, left) == "its workers have left: it starts again at once"
     starved = JobStarved(at_ms=9, job=JOB)
     assert last(submitted(), starved).startswith("it has waited too long after it gave way")
     alone = seats(("n1", 0))

@@ -11,8 +11,9 @@ from muster.backends.fake import FakeBackend
 from muster.engine.engine import Engine
 from muster.live import control_plane, saved_states
 from muster.live.clock import SystemClock
-from muster.live.control_plane import Configuration, ControlPlane, WriterRound
-from muster.live.feed import Feed, Published
+from muster.live.configuration import Configuration
+from muster.live.control_plane import ControlPlane, WriterRound
+from muster.live.publishing.feed import Feed, Published
 from muster.model.closed_rules import closed
 from muster.model.errors import Corrupted, InvariantViolated, NotFound, Unavailable
 from muster.model.events import Event as LogEvent
@@ -72,7 +73,7 @@ def test_a_restart_goes_on_from_the_saved_state_and_what_came_after() -> None:
         first = submitted(control)
     saved = saved_states.load(states)
     assert saved is not None
-    assert saved.version == log.version
+    assert saved.state.version == log.version
     with running(log, states) as control:
         assert first in control.state.jobs
         assert submitted(control) != first

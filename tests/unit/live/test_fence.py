@@ -4,7 +4,7 @@ import pytest
 
 from muster.backends.fake import FakeBackend
 from muster.live import control_plane
-from muster.live.control_plane import Configuration, Fence
+from muster.live.configuration import Configuration, Fence
 from muster.model.errors import Unavailable
 from muster.model.events import NodeLost
 from muster.model.instructions import Command, StartWorkers

@@ -29,7 +29,7 @@ def test_a_state_comes_back_as_it_was_kept() -> None:
     saved_states.save(states, state)
     loaded = saved_states.load(states)
     assert loaded is not None
-    assert recorded(loaded) == recorded(state)
+    assert recorded(loaded.state) == recorded(state)
 
 
 def test_what_would_run_something_when_read_as_python_is_passed_over(tmp_path: Path) -> None:

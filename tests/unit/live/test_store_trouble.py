@@ -8,7 +8,7 @@ import pytest
 
 from muster.engine.engine import Submitted
 from muster.live import control_plane
-from muster.live.control_plane import Configuration
+from muster.live.configuration import Configuration
 from muster.model.errors import Refused, Unavailable
 from muster.model.events import Event as LogEvent
 from muster.store.memory import MemoryLog

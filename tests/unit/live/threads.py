@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from concurrent.futures import Future
 
-from muster.live.hang_reports import HangReports
+from muster.live.watching.hang_reports import HangReports
 from muster.model.errors import NotFound
 
 

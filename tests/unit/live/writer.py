@@ -7,7 +7,8 @@ from typing import Any
 
 from muster.backends.fake import FakeBackend
 from muster.engine.engine import Submitted
-from muster.live.control_plane import Configuration, ControlPlane
+from muster.live.configuration import Configuration
+from muster.live.control_plane import ControlPlane
 from muster.model.array import JobRecord
 from muster.model.audit import AuditEntry
 from muster.model.errors import Unavailable

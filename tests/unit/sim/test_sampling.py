@@ -3,7 +3,7 @@ from statistics import mean
 
 from muster.core.order.run_times import RunTimes
 from muster.estimates.sampling import Arrival, FutureSample
-from muster.model.policy import HOUR_MS
+from muster.model.policy import HOUR_MS, MINUTE_MS
 from tests.builders import NOW_MS, a_job
 
 SPEC = a_job(gpus=1, hours=50)
@@ -68,3 +68,16 @@ def test_no_job_comes_where_none_came() -> None:
     assert list(FutureSample(RunTimes(), "x").newcomers((), NOW_MS)) == []
     recent = [Arrival(submitted_ms=NOW_MS - at * HOUR_MS, spec=a_job(hours=1)) for at in (2, 1)]
     assert len(list(islice(FutureSample(RunTimes(), "x").newcomers(recent, NOW_MS), 3))) == 3
+
+
+def test_an_hour_is_assumed_while_nothing_is_known_and_counts_as_one_run_afterwards() -> None:
+    def medians_ms(runs: int) -> int:
+        learnt = RunTimes()
+        for _ in range(runs):
+            learnt.learn(SPEC, 8_000)
+        drawn = sorted(FutureSample(learnt, str(seed)).left_ms(SPEC, 10_000) for seed in range(301))
+        return drawn[150]
+
+    assert medians_ms(0) > 30 * MINUTE_MS
+    assert medians_ms(1) < 10 * MINUTE_MS
+    assert medians_ms(50) < MINUTE_MS

@@ -1,7 +1,7 @@
 """Which jobs have not ended, by submission."""
 
-from muster.live.feed import Feed
-from muster.live.publisher import Publisher
+from muster.live.publishing.feed import Feed
+from muster.live.publishing.publisher import Publisher
 from muster.model.events import Event, JobSubmitted
 from muster.model.ids import JobId
 from muster.model.requests import JobHeld

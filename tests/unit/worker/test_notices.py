@@ -23,7 +23,7 @@ from muster.worker.notices import (
     parse,
 )
 
-SHARD = b'shard {"step": 1200, "rank": 3, "world": 4, "bytes": 77, "cost_ms": 12}'
+SHARD = b'shard {"step": 1200, "rank": 3, "world": 4, "bytes": 77, "cost_ms": 12, "took_ms": 34}'
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def reader(tmp_path: Path) -> Iterator[NoticeReader]:
         (b"stacks 2 4711 SIGUSR2", StackTarget(2, 4711)),
         (b"stacks 2 4711 SIGKILL", None),
         (b"stacks 9999999 4711 SIGUSR2", None),
-        (SHARD, ShardWritten(step=1200, rank=3, world=4, bytes=77, cost_ms=12)),
+        (SHARD, ShardWritten(step=1200, rank=3, world=4, bytes=77, cost_ms=12, took_ms=34)),
         (b'shard {"step": 1, "rank": 0, "world": 1}', ShardWritten(step=1, rank=0, world=1)),
         (b'shard {"step": 1, "rank": 4, "world": 4}', None),
         (b'shard {"step": 1, "rank": 0, "world": 99999999}', None),

@@ -11,6 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from muster.api.front.body_limit import announced_bytes, body_limit
 from muster.api.front.rates import refuse_if_too_often
+from muster.api.front.turns import PRESENT, Turn
 from muster.api.gate import PRINCIPAL, address_of, bearer, identify
 from muster.api.problems.handlers import response_to
 from muster.api.services import Services, subject_of
@@ -43,11 +44,25 @@ class Entrance:
                 await asyncio.sleep(THROTTLED_S)
             await self._refuse(scope, receive, send, error)
             return
-        turn = _Turn(self._services, subject)
+        turn = Turn(self._services.turns, subject)
+        present = PRESENT.set(turn)
         try:
-            await self._app(scope, receive, turn.ended_by(send))
+            await self._app(scope, receive, self._ending(turn, send))
         finally:
+            PRESENT.reset(present)
             turn.end()
+
+    def _ending(self, turn: Turn, send: Send) -> Send:
+        """Sends an answer, whose beginning ends the turn."""
+
+        async def noting(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                turn.end()
+                if message["status"] in _DENIED:
+                    self._services.rates.charge(turn.subject, DENIED_REQUESTS)
+            await send(message)
+
+        return noting
 
     async def _subject(self, scope: Scope) -> str:
         """The subject that sends the request. Raises when it cannot be identified or sends requests too often."""
@@ -66,30 +81,6 @@ class Entrance:
             # The server reads and discards an unread body before the next request, but not one that is too long.
             response.headers["Connection"] = "close"
         await response(scope, receive, send)
-
-
-class _Turn:
-    """A turn that ends when the answer begins, so that a stream of minutes does not keep others waiting."""
-
-    def __init__(self, services: Services, subject: str) -> None:
-        self._services = services
-        self._subject = subject
-        self._has_ended = False
-
-    def ended_by(self, send: Send) -> Send:
-        async def noting(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                self.end()
-                if message["status"] in _DENIED:
-                    self._services.rates.charge(self._subject, DENIED_REQUESTS)
-            await send(message)
-
-        return noting
-
-    def end(self) -> None:
-        if not self._has_ended:
-            self._has_ended = True
-            self._services.turns.leave(self._subject)
 
 
 def _cost(scope: Scope, services: Services) -> int:

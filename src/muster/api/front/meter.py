@@ -5,7 +5,7 @@ from http import HTTPMethod
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from muster.live.metrics import Metrics
+from muster.live.publishing.metrics import Metrics
 
 NOWHERE = "(none)"
 """The route of requests that match no route: invented paths must not become labels of metrics."""

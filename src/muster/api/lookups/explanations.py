@@ -5,46 +5,46 @@ writer nor other requests wait for them. One answer serves all callers until it 
 """
 
 import asyncio
-import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
-from itertools import islice
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TypeVar
 
+from muster.api.lookups.estimate_file import EstimateFile
 from muster.api.lookups.estimate_history import EstimateHistory
+from muster.api.lookups.estimating import (
+    EstimatedStart,
+    Grounds,
+    estimated,
+    grounds_of,
+    unlimited_before,
+    within_promise,
+)
 from muster.api.lookups.records import Records
-from muster.core.explaining.explain import Explanation, with_place
-from muster.core.explaining.place_in_tier import PlacesInTier, RecentJob, ServiceHistory
-from muster.core.lifecycle.arrays import tasks_of
+from muster.api.lookups.situation import Situation, arrivals_of, hand_over, handed_over
+from muster.core.explaining.explain import Explanation, place_at
+from muster.core.explaining.growth import why_no_larger
 from muster.core.offline import Decision, Rejection, decide, explain_decided
-from muster.core.order.entitlements import Entitlements
-from muster.core.order.run_times import RunTimes
-from muster.core.order.service import band_of
-from muster.core.planning import plan
 from muster.core.snapshot import Snapshot
-from muster.engine.engine import Engine
-from muster.engine.folding.state import State
 from muster.estimates.sampling import Arrival
-from muster.estimates.starts import RECENT_ARRIVALS, StartEstimate, possible_starts, summed_up
+from muster.estimates.starts import RECENT_ARRIVALS, StartEstimate
 from muster.live.control_plane import ControlPlane
 from muster.model.array import ArrayRecord, JobRecord
 from muster.model.errors import TooMany
 from muster.model.ids import JobId
-from muster.model.job import WaitingJob
+from muster.model.job import Job, JobState, WaitingJob
 from muster.model.limits import (
     ESTIMATE_FRESH_MS,
-    ESTIMATE_HORIZON_MS,
     ESTIMATE_PAUSE_MS,
-    ESTIMATE_RUNS,
     ESTIMATE_S,
+    ESTIMATES_S,
     EXPLAINED_FRESH_MS,
     EXPLAINED_MS,
     QUESTIONS,
-    STARVED_BAND,
 )
-from muster.model.plan import Plan, Reason
+from muster.model.plan import Promise, Reason
 from muster.model.policy import HOUR_MS
 from muster.model.records import evolve
 from muster.model.scenario import Scenario
@@ -64,65 +64,49 @@ CANDIDATE = JobId("~candidate")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
-    """The copy of the state that the writer hands over."""
-
-    version: int
-    scenario: Scenario
-    run_times: RunTimes
-    """Shared with the writer, which still changes it: copied before a long read."""
-    entitlements: Entitlements
-    """A copy, since entitlements change with every job that arrives or ends."""
-    decided: Plan | None = None
-    """The plan of the last cycle; None before the first."""
-    starves_ms: Mapping[JobId, int] = field(default_factory=dict)
-    """When waiting jobs will count as starved."""
-    recent: tuple[Arrival, ...] = ()
-
-    @property
-    def history(self) -> ServiceHistory:
-        """What explanations need besides the scenario."""
-        recent = tuple([RecentJob(each.submitted_ms, each.spec, each.gpu_ms) for each in self.recent])
-        return ServiceHistory(self.starves_ms, recent)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class TriedJob:
     """The result of a dry run."""
 
     decision: Decision
-    estimate: StartEstimate | None
-
-
-class OutOfTime(Exception):
-    """An estimate took too long."""
+    raw: Mapping[JobId, StartEstimate]
+    """The estimate of the candidate as futures gave it, if it was considered and there was time."""
+    estimate: EstimatedStart | None = None
 
 
 class Explanations:
     """Computes explanations, estimates and dry runs, one after another."""
 
-    def __init__(self, control: ControlPlane, records: Records) -> None:
+    def __init__(self, control: ControlPlane, records: Records, kept: Path | None = None) -> None:
+        """`kept` is the file in which given estimates outlive a restart; without it they do not."""
         self._control = control
         self._records = records
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="explanations")
         self._waiting = 0
         self._explaining = asyncio.Lock()
         self._explained: dict[JobId, Explanation] = {}
-        self._places: PlacesInTier | None = None
-        """Of the jobs whose explanation does not tell about their place yet."""
-        self._placed: dict[JobId, Explanation] = {}
-        """Explanations that do."""
+        self._decision: Decision | None = None
+        """What the explanations were made from."""
+        self._in_full: dict[JobId, Explanation] = {}
+        """Explanations of jobs that a user asked about."""
         self._explained_at: tuple[int, int] | None = None
         """The version and the time of the last explanation."""
-        self._estimates: dict[JobId, tuple[int, int, StartEstimate]] = {}
+        self._estimates: dict[JobId, tuple[int, int, EstimatedStart]] = {}
         """Each with the version and the time at which it was made."""
-        self._record = EstimateHistory()
+        self._estimating = asyncio.Lock()
+        self._starts: dict[JobId, EstimatedStart] = {}
+        """The latest estimates of all jobs."""
+        self._estimated_at: tuple[int, int] | None = None
+        self._sizes: dict[JobId, tuple[tuple[int, int], str | None]] = {}
+        """Why running elastic jobs are not larger, as it was found lately."""
+        self._file = EstimateFile(kept)
+        self._history = EstimateHistory(self._file.read())
         self._tries_again_ms = 0
         """No estimate is tried before this time, because the last one took too long."""
 
     def close(self) -> None:
-        """Stop computing answers."""
+        """Stop computing answers, and keep the estimates that were given."""
         self._thread.shutdown(wait=False, cancel_futures=True)
+        self._file.write(self._history.given)
 
     async def explanation(self, job: JobId, now_ms: int) -> Explanation | None:
         """Why a job waits; None when it does not wait, or was not considered yet."""
@@ -130,66 +114,128 @@ class Explanations:
             version = self._control.view.version
             if self._explained_at is None or not _is_fresh(self._explained_at, version, now_ms):
                 situation = await self._situation()
-                decision = await self._worked_out(lambda: _explained(situation))
-                self._explained = {each.job: each for each in decision.explanations}
-                self._explained |= {each.job: _in_vain(each) for each in decision.rejected}
-                self._places, self._placed = decision.places, {}
+                made = await self._worked_out(lambda: _explained(situation))
+                self._explained = {each.job: each for each in made.explanations}
+                self._explained |= {each.job: _in_vain(each) for each in made.rejected}
+                self._decision, self._in_full = made, {}
                 self._explained_at = (situation.version, now_ms)
                 self._estimates = {job: made for job, made in self._estimates.items() if job in self._explained}
-            explained, places = self._explained.get(job), self._places
-            if explained is not None and job not in self._placed:
-                self._placed[job] = await self._worked_out(lambda: with_place(explained, places))
-        return self._placed.get(job)
+            explained, decision = self._explained.get(job), self._decision
+            if explained is not None and decision is not None and job not in self._in_full:
+                self._in_full[job] = await self._worked_out(lambda: decision.in_full(explained))
+        return self._in_full.get(job)
 
-    async def estimate(self, job: JobId, now_ms: int) -> StartEstimate | None:
+    async def why_no_larger(self, job: JobRecord, now_ms: int) -> str | None:
+        """Why a running elastic job is not larger; None for other jobs, and when too many questions wait.
+
+        Who waits for a job or follows its output looks at it again and again, so an answer serves for a moment.
+        """
+        if isinstance(job, ArrayRecord) or job.state is not JobState.RUNNING or job.spec.elastic_role is None:
+            return None
+        version = self._control.view.version
+        self._sizes = {each: known for each, known in self._sizes.items() if _is_fresh(known[0], version, now_ms)}
+        if job.id not in self._sizes:
+            with suppress(TooMany):
+                situation = await self._as_handed_over()
+                size = await self._worked_out(lambda: _size(situation, job))
+                self._sizes[job.id] = ((situation.version, now_ms), size)
+        return self._sizes[job.id][1] if job.id in self._sizes else None
+
+    def place(self, job: JobId, likely_ms: int | None) -> int:
+        """The place of a job that was explained, if it is likely to start at this time; `NO_PLACE` if it has none."""
+        explained = self._explained.get(job)
+        if explained is None or explained.position == NO_PLACE:
+            return NO_PLACE
+        return place_at(explained, self._explained.values(), likely_ms)
+
+    async def estimate(self, job: JobId, now_ms: int) -> EstimatedStart | None:
         """When a waiting job starts; None when no future could be simulated in time."""
         known = self._estimates.get(job)
         if known is not None and (known[0] == self._control.view.version or now_ms < known[1] + ESTIMATE_FRESH_MS):
             return known[2]
         if now_ms < self._tries_again_ms:
             return None
-        situation = await self._situation()
-        found = await self._worked_out(lambda: _estimate(situation, job))
-        if found is None:
+        found = await self._estimated((job,), now_ms, within_s=ESTIMATE_S)
+        if job not in found:
             self._tries_again_ms = now_ms + ESTIMATE_PAUSE_MS
-            return None
-        told = await self._told(situation, found)
-        self._remember(situation, job, found)
-        self._estimates[job] = (situation.version, now_ms, told)
+        return found.get(job)
+
+    async def estimates(self, now_ms: int) -> dict[JobId, EstimatedStart]:
+        """When all waiting jobs start, as far as there is time to find out. One answer serves all callers."""
+        async with self._estimating:
+            if self._estimated_at is None or not _is_fresh(self._estimated_at, self._control.view.version, now_ms):
+                version = self._control.view.version
+                self._starts = await self._estimated(None, now_ms, within_s=ESTIMATES_S)
+                self._estimated_at = (version, now_ms)
+        return self._starts
+
+    async def _estimated(
+        self, jobs: tuple[JobId, ...] | None, now_ms: int, *, within_s: float
+    ) -> dict[JobId, EstimatedStart]:
+        """Estimate some jobs, or all that wait and may start, and remember what is told about them."""
+        situation = await self._situation()
+        asked = jobs or tuple(each.id for each in situation.scenario.waiting if not each.unmet and not each.held)
+        raw = await self._worked_out(lambda: estimated(situation, asked, within_s=within_s))
+        told = await self._told(situation, raw)
+        for job, each in told.items():
+            self._estimates[job] = (situation.version, now_ms, each)
+            self._remember(situation, job, raw[job], each)
         return told
 
-    async def _told(self, situation: Situation, raw: StartEstimate) -> StartEstimate:
-        """An estimate, corrected by what earlier estimates taught."""
-        self._record.learn(await self._records.find_all(self._record.open))
-        scenario = situation.scenario
-        return self._record.corrected(raw, waiting=len(scenario.waiting), now_ms=scenario.now_ms)
+    async def _told(self, situation: Situation, raw: Mapping[JobId, StartEstimate]) -> dict[JobId, EstimatedStart]:
+        """Estimates as they are told: corrected by what earlier ones taught, and not later than was promised."""
+        if self._history.learn(await self._records.find_all(self._history.open)):
+            given = self._history.given
+            await self._worked_out(lambda: self._file.write(given))
+        scenario, grounds = situation.scenario, grounds_of(situation)
+        promises = {each.job: each for each in scenario.promises}
+        return {job: self._told_of(scenario, start, grounds, promises.get(job)) for job, start in raw.items()}
 
-    def _remember(self, situation: Situation, job: JobId, raw: StartEstimate) -> None:
+    def _told_of(
+        self, scenario: Scenario, raw: StartEstimate, grounds: Grounds, promise: Promise | None
+    ) -> EstimatedStart:
+        corrected = self._history.corrected(raw, now_ms=scenario.now_ms)
+        start, resting = within_promise(corrected, grounds, promise)
+        return EstimatedStart(
+            start=start,
+            grounds=resting,
+            record=self._history.record(resting.basis),
+            unlimited=unlimited_before(scenario, promise),
+        )
+
+    def _remember(self, situation: Situation, job: JobId, raw: StartEstimate, told: EstimatedStart) -> None:
         """Remember the estimate if the job never ran. A job that ran before waits for other things and is skipped."""
         known = self._control.view.jobs.get(job)
         if known is not None and known.first_started_ms is None:
-            scenario = situation.scenario
-            self._record.remember(job, raw, waiting=len(scenario.waiting), now_ms=scenario.now_ms)
+            self._history.remember(job, raw, told, now_ms=situation.scenario.now_ms)
 
-    async def tried_job(self, spec: JobSpec, unmet: tuple[JobId, ...]) -> TriedJob:
-        """What would happen to a job if it were submitted now."""
+    async def tried_job(self, spec: JobSpec, unmet: tuple[JobId, ...], user: str) -> TriedJob:
+        """What would happen to a job if a user submitted it now."""
         situation = await self._situation()
         scenario = situation.scenario
-        candidate = WaitingJob(id=CANDIDATE, spec=spec, submitted_ms=scenario.now_ms, unmet=unmet)
+        now_ms = scenario.now_ms
+        early = spec.begin.begins_ms(now_ms) > now_ms
+        candidate = WaitingJob(id=CANDIDATE, spec=spec, submitted_ms=now_ms, unmet=unmet, early=early, user=user)
         tried = replace(situation, scenario=evolve(scenario, waiting=(*scenario.waiting, candidate)))
         job = await self._worked_out(lambda: _tried_job(tried))
-        return job if job.estimate is None else replace(job, estimate=await self._told(tried, job.estimate))
+        return replace(job, estimate=(await self._told(tried, job.raw)).get(CANDIDATE))
 
     async def _situation(self) -> Situation:
-        if self._control.has_stopped:  # then the state does not change any more
-            return _handed_over(self._control.state, self._control.view.now_ms)
-        situation = await asyncio.wrap_future(self._control.ask(_hand_over))
+        situation = await self._as_handed_over()
+        if self._control.has_stopped:
+            return situation
         return replace(situation, recent=await self._recent(situation.scenario.now_ms))
+
+    async def _as_handed_over(self) -> Situation:
+        """The situation without what only the archive knows."""
+        if self._control.has_stopped:  # then the state does not change any more
+            return handed_over(self._control.state, self._control.view.now_ms)
+        return await asyncio.wrap_future(self._control.ask(hand_over))
 
     async def _recent(self, now_ms: int) -> tuple[Arrival, ...]:
         """Recent submissions, oldest first; empty when they span too short a time to predict future ones."""
         page = await self._records.ask(lambda archive: archive.page(JobFilter(), limit=RECENT_ARRIVALS))
-        arrivals = [arrival for record in page.jobs for arrival in _arrivals(record)][:RECENT_ARRIVALS]
+        arrivals = [arrival for record in page.jobs for arrival in arrivals_of(record)][:RECENT_ARRIVALS]
         is_telling = bool(arrivals) and now_ms - arrivals[-1].submitted_ms >= HISTORY_MS
         return tuple(reversed(arrivals)) if is_telling else ()
 
@@ -217,40 +263,9 @@ def _is_fresh(explained: tuple[int, int], version: int, now_ms: int) -> bool:
     return is_same or now_ms < explained[1] + EXPLAINED_MS
 
 
-def _hand_over(engine: Engine, now_ms: int) -> Situation:
-    return replace(_handed_over(engine.state, now_ms), decided=engine.last_plan)
-
-
-def _handed_over(state: State, now_ms: int) -> Situation:
-    snapshot = state.snapshot
-    return Situation(
-        version=state.version,
-        scenario=snapshot.scenario(now_ms),
-        run_times=snapshot.run_times,
-        entitlements=snapshot.entitlements.copy(),
-        starves_ms=_starves_ms(state, now_ms),
-    )
-
-
-def _starves_ms(state: State, now_ms: int) -> dict[JobId, int]:
-    """When waiting jobs count as starved, for those to which it makes a difference."""
-    if state.starvation is None:
-        return {}
-    late = [
-        job.id
-        for job in state.snapshot.queue.jobs.values()
-        if band_of(job.attained_gpu_ms, starved=False) > STARVED_BAND
-    ]
-    times = {job: state.starvation.starves_ms(state.jobs[job], now_ms) for job in late}
-    return {job: at_ms for job, at_ms in times.items() if at_ms is not None}
-
-
-def _arrivals(record: JobRecord) -> list[Arrival]:
-    """A job, or each task of an array."""
-    if not isinstance(record, ArrayRecord):
-        return [Arrival(submitted_ms=record.submitted_ms, spec=record.spec, gpu_ms=record.attained_gpu_ms)]
-    single = evolve(record.spec, array=None)
-    return [Arrival(submitted_ms=record.submitted_ms, spec=single)] * len(tasks_of(record))
+def _size(situation: Situation, job: Job) -> str | None:
+    scenario = situation.scenario
+    return why_no_larger(job.id, Snapshot.of(scenario), scenario.now_ms) or None
 
 
 def _explained(situation: Situation) -> Decision:
@@ -262,34 +277,8 @@ def _explained(situation: Situation) -> Decision:
 
 def _tried_job(situation: Situation) -> TriedJob:
     decision = decide(situation.scenario, situation.entitlements, situation.history)
-    told = tuple([with_place(each, decision.places) for each in decision.explanations if each.job == CANDIDATE])
+    told = tuple([decision.in_full(each) for each in decision.explanations if each.job == CANDIDATE])
     return TriedJob(
         decision=replace(decision, explanations=told),
-        estimate=_estimate(situation, CANDIDATE) if told else None,
+        raw=estimated(situation, (CANDIDATE,), within_s=ESTIMATE_S) if told else {},
     )
-
-
-def _estimate(situation: Situation, job: JobId) -> StartEstimate | None:
-    """Estimate a start from as many simulated futures as there is time for, up to `ESTIMATE_RUNS`."""
-    deadline_s = time.monotonic() + ESTIMATE_S
-
-    def in_time(snapshot: Snapshot, now_ms: int) -> Plan:
-        if time.monotonic() > deadline_s:
-            raise OutOfTime
-        return plan(snapshot, now_ms)
-
-    futures: list[dict[JobId, int]] = []
-    played = possible_starts(
-        situation.scenario,
-        situation.run_times.copy(),
-        jobs=(job,),
-        seed=0,
-        horizon_ms=ESTIMATE_HORIZON_MS,
-        recent=situation.recent,
-        planner=in_time,
-        entitlements=situation.entitlements,
-    )
-    with suppress(OutOfTime):
-        for future in islice(played, ESTIMATE_RUNS):
-            futures.append(future)  # noqa: PERF402 - futures that were simulated before time was up count
-    return summed_up((job,), futures)[job] if futures else None

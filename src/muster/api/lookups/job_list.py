@@ -32,13 +32,15 @@ class JobList:
         self._records = records
         self._active = ActiveJobs(control.view)
 
-    def active(self, wanted: Callable[[JobRecord], bool], *, before: int | None, limit: int) -> Found:
+    def active(
+        self, wanted: Callable[[JobRecord], bool], *, before: int | None, limit: int, is_brief: bool = False
+    ) -> Found:
         """Up to `limit` active jobs that are wanted.
 
         There are fewer when their files are long, or when few of `JOBS_SCANNED` jobs match.
         """
         walk = self._active.newest(self._caught_up(), before)
-        room, found = PageRoom(limit), []
+        room, found = PageRoom(limit, is_brief=is_brief), []
         last = 0
         for job in islice(walk, JOBS_SCANNED):
             last = job.number
@@ -48,10 +50,10 @@ class JobList:
                     break
         return Found(jobs=tuple(found), next=None if next(walk, None) is None else last)
 
-    async def any(self, filters: JobFilter, *, before: int | None, limit: int) -> Found:
+    async def any(self, filters: JobFilter, *, before: int | None, limit: int, is_brief: bool = False) -> Found:
         """Up to `limit` jobs out of all jobs that ever existed; fewer when their files are long."""
         page = await self._records.ask(lambda archive: archive.page(filters, limit=limit, before=before))
-        fitting = fit(page.jobs, limit)
+        fitting = fit(page.jobs, limit, is_brief=is_brief)
         is_cut = len(fitting) < len(page.jobs)
         return Found(jobs=fitting, next=fitting[-1].number if is_cut else page.next)
 
@@ -67,22 +69,24 @@ class JobList:
 
 
 class PageRoom:
-    """The room on a page: a number of jobs, and a total length of their job files."""
+    """The room on a page: a number of jobs, and a total length of their job files, unless the page leaves them out."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, *, is_brief: bool = False) -> None:
         self._jobs = limit
+        self._is_brief = is_brief
         self._chars = PAGE_SPEC_CHARS
 
     def take(self, job: JobRecord) -> bool:
         """Put a job on the page; False when the page is then full. The first job always fits."""
         self._jobs -= 1
-        self._chars -= spec_chars(job.spec)
+        if not self._is_brief:
+            self._chars -= spec_chars(job.spec)
         return self._jobs > 0 and self._chars > 0
 
 
-def fit(jobs: Iterable[JobRecord], limit: int) -> tuple[JobRecord, ...]:
+def fit(jobs: Iterable[JobRecord], limit: int, *, is_brief: bool = False) -> tuple[JobRecord, ...]:
     """As many of the jobs as fit on a page."""
-    room, found = PageRoom(limit), []
+    room, found = PageRoom(limit, is_brief=is_brief), []
     for job in jobs:
         found.append(job)
         if not room.take(job):

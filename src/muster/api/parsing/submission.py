@@ -26,7 +26,7 @@ class ReadSubmission(Record, frozen=True, kw_only=True):
     spec: JobSpec
     held: bool
     fingerprint: str
-    """A digest that is equal for two submissions with the same job and `held`."""
+    """A digest that is equal for two submissions with the same job and `held`. Empty where no key makes it needed."""
 
 
 def parsed_submission(body: bytes) -> Submission | Problem:
@@ -50,15 +50,19 @@ def read_submission(body: bytes) -> ReadSubmission | Problem:
     return submission if isinstance(submission, Problem) else read_job(submission)
 
 
-def read_job(submission: Submission) -> ReadSubmission | Problem:
+def read_job(submission: Submission, *, is_keyed: bool = True) -> ReadSubmission | Problem:
     """The job in a submission."""
     try:
         spec = job_from_document(_document(submission), environment={})
     except MusterError as error:
         return problem_of(error)
-    text = json.dumps([job_document(spec), submission.held], sort_keys=True)
-    fingerprint = hashlib.sha256(text.encode()).hexdigest()
+    fingerprint = _fingerprint(spec, held=submission.held) if is_keyed else ""
     return ReadSubmission(spec=spec, held=submission.held, fingerprint=fingerprint)
+
+
+def _fingerprint(spec: JobSpec, *, held: bool) -> str:
+    text = json.dumps([job_document(spec), held], sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _document(submission: Submission) -> Document:
@@ -67,11 +71,14 @@ def _document(submission: Submission) -> Document:
     return parse_document(submission.text, file=submission.file, values_max=JOB_FILE_VALUES)
 
 
-def read_if_short(body: bytes) -> ReadSubmission | Problem | None:
-    """The job in a body that can be read in a millisecond or two; None when reading may take longer."""
+def read_if_short(body: bytes, *, is_keyed: bool = True) -> ReadSubmission | Problem | None:
+    """The job in a body that can be read in a millisecond or two; None when reading may take longer.
+
+    A submission without a key is compared with no other, and gets no fingerprint.
+    """
     if len(body) > JOB_INLINE_BYTES:
         return None
     submission = parsed_submission(body)
     if isinstance(submission, Problem):
         return submission
-    return None if submission.text is not None else read_job(submission)
+    return None if submission.text is not None else read_job(submission, is_keyed=is_keyed)

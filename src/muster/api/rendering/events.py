@@ -9,7 +9,7 @@ from muster.api.problems.concealing import Concealing
 from muster.api.rendering.times import seconds, time_of
 from muster.api.rendering.workers import worker_bodies
 from muster.formats.text.units import plain_number
-from muster.live.feed import Published
+from muster.live.publishing.feed import Published
 from muster.model.events import (
     CheckpointDamaged,
     CheckpointEvent,
@@ -36,6 +36,8 @@ from muster.model.events import (
     NodeLost,
     NodeReturned,
     NodeUnreachable,
+    ReservationRemoved,
+    ReservationSet,
     ResizeOrdered,
     RulesChanged,
     ShardsSaved,
@@ -125,6 +127,11 @@ def _of_cluster(event: ClusterEvent) -> Body:
             return {"holds": len(holds)}
         case SparesSet(nodes=nodes):
             return {"spares": list(nodes)}
+        case ReservationSet(reservation=each):
+            told = {"reservation": each.name, "nodes": list(each.nodes), "holder": each.holder}
+            return {**told, "from": time_of(each.from_ms), "to": time_of(each.to_ms), "because": each.because or None}
+        case ReservationRemoved(name=name, because=because):
+            return {"reservation": name, "because": because or None}
         case NodeChanged(node=node, because=because):
             return {"node": node.name, "state": node.state.value, "because": because or None}
         case (
@@ -166,6 +173,7 @@ def _decision(event: _Decision) -> Body:
                 "why": event.why.value,
                 "by_time": time_of(event.by_ms),
                 "lost_gpu_s": seconds(event.lost_gpu_ms),
+                **({"because": event.because} if event.because else {}),
             }
 
 
@@ -211,7 +219,7 @@ def _report(event: WorkerEvent | CheckpointEvent | VerdictEvent) -> Body:
             told: Body = {"ranks": list(event.ranks)}
         case WorkersExited():
             outcome = {"exit_code": event.exit_code, "oom": event.oom, "told": event.told, "timed_out": event.timed_out}
-            told = {"ranks": list(event.ranks), **outcome}
+            told = {"ranks": list(event.ranks), **outcome, **({"message": event.problem} if event.problem else {})}
         case StartFailed():
             told = {"ranks": list(event.ranks), "message": event.message or None}
         case StragglerFound() | StragglerGone() | HangFound() | HangOver():

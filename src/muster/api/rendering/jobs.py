@@ -10,7 +10,7 @@ from muster.api.rendering.workers import gpus_milli, worker_answers
 from muster.core.lifecycle import occupied
 from muster.formats.jobs.job_document import job_document
 from muster.formats.text.units import plain_number
-from muster.live.progress_watch import JobProgress
+from muster.live.watching.progress_watch import JobProgress
 from muster.model import job as model
 from muster.model.array import ArrayRecord, JobRecord
 from muster.model.limits import DOCUMENTS_KEPT
@@ -27,12 +27,32 @@ class _AskedFor(TypedDict):
 
 
 def job_body(
-    record: JobRecord, now_ms: int, progress: JobProgress | None = None, last_output_ms: int | None = None
+    record: JobRecord,
+    now_ms: int,
+    progress: JobProgress | None = None,
+    last_output_ms: int | None = None,
+    no_larger: str | None = None,
+    *,
+    is_brief: bool = False,
 ) -> Job:
-    """A job or an array in its current state. Lists do not say how far a training is."""
+    """A job or an array in its current state. Lists do not say how far a training is; brief ones leave out its file."""
     if isinstance(record, ArrayRecord):
-        return _array(record, now_ms)
-    return _single(record, now_ms, progress, last_output_ms)
+        return _array(record, now_ms, is_brief)
+    return _single(record, now_ms, progress, last_output_ms, no_larger, is_brief)
+
+
+def progress_of(record: JobRecord, watched: JobProgress | None) -> JobProgress | None:
+    """How far a training is: as is watched while it runs, and then as its workers said when they ended."""
+    if isinstance(record, ArrayRecord) or record.state.holds_resources or record.last_step is None:
+        return watched
+    is_same = watched is not None and watched.attempt == record.attempt
+    return JobProgress(
+        attempt=record.attempt,
+        step=record.last_step,
+        last_step_ms=record.last_step_ms,
+        p50_us=watched.p50_us if watched is not None and is_same else None,
+        p99_us=watched.p99_us if watched is not None and is_same else None,
+    )
 
 
 def gpu_ms(job: model.Job, now_ms: int) -> int:
@@ -42,7 +62,14 @@ def gpu_ms(job: model.Job, now_ms: int) -> int:
     return job.attained_gpu_ms + gpus_milli(occupied(job)) * max(now_ms - job.billed_ms, 0) // GPU_MILLI
 
 
-def _single(job: model.Job, now_ms: int, progress: JobProgress | None, last_output_ms: int | None) -> Job:
+def _single(
+    job: model.Job,
+    now_ms: int,
+    progress: JobProgress | None,
+    last_output_ms: int | None,
+    no_larger: str | None,
+    is_brief: bool,
+) -> Job:
     spec = job.spec
     array = job.array_parent
     is_placed = job.state.holds_resources
@@ -63,6 +90,7 @@ def _single(job: model.Job, now_ms: int, progress: JobProgress | None, last_outp
         first_started=moment_of(job.first_started_ms),
         ended=moment_of(job.ended_ms),
         exit_code=job.exit_code,
+        problem=job.problem or None,
         retries=job.retries_used,
         preemptions=job.preemptions,
         node_failures=job.node_failures,
@@ -76,11 +104,12 @@ def _single(job: model.Job, now_ms: int, progress: JobProgress | None, last_outp
         last_output=moment_of(last_output_ms),
         stragglers=tuple(_slow_rank(each) for each in job.stragglers),
         hang=None if job.hang is None else _standstill(job.hang),
-        **_asked_for(spec),
+        no_larger=no_larger,
+        **_asked_for(spec, is_brief),
     )
 
 
-def _array(array: ArrayRecord, now_ms: int) -> Job:
+def _array(array: ArrayRecord, now_ms: int, is_brief: bool) -> Job:
     """All tasks as one job: sums, the first start, and the end once all tasks have ended."""
     spec = array.spec
     return Job(
@@ -100,6 +129,7 @@ def _array(array: ArrayRecord, now_ms: int) -> Job:
         first_started=moment_of(array.first_started_ms),
         ended=moment_of(array.ended_ms),
         exit_code=None,
+        problem=None,
         retries=array.retries_used,
         preemptions=array.preemptions,
         node_failures=array.node_failures,
@@ -113,7 +143,8 @@ def _array(array: ArrayRecord, now_ms: int) -> Job:
         last_output=None,
         stragglers=(),
         hang=None,
-        **_asked_for(spec),
+        no_larger=None,
+        **_asked_for(spec, is_brief),
     )
 
 
@@ -143,13 +174,13 @@ def _standstill(hang: Hang) -> Standstill:
     return Standstill(since=moment_of(hang.since_ms), ranks=hang.ranks, step=hang.step)
 
 
-def _asked_for(spec: JobSpec) -> _AskedFor:
+def _asked_for(spec: JobSpec, is_brief: bool) -> _AskedFor:
     limit_ms = spec.max_duration_ms
     return {
         "depends_on": tuple(Dependency(job=each.job, when=each.when) for each in spec.depends_on),
         "tags": dict(spec.tags),
         "max_duration_s": None if limit_ms is None else seconds(limit_ms),
-        "spec": _document(spec),
+        "spec": {} if is_brief else _document(spec),
     }
 
 

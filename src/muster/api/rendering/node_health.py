@@ -3,7 +3,7 @@
 from muster.answers.health import GpuCondition, MeasuredSignal, NodeHealth
 from muster.api.problems.concealing import Concealing
 from muster.api.rendering.times import moment_of
-from muster.live.health_watch import HealthReport, HealthWatch
+from muster.live.watching.health_watch import HealthReport, HealthWatch
 from muster.model.node import HealthRecord, Node, NodeState
 from muster.model.telemetry import SIGNALS, Signal
 from muster.views.view import View

@@ -15,6 +15,11 @@ def moment_of(moment_ms: int | None) -> datetime | None:
     return None if moment_ms is None else EPOCH + timedelta(milliseconds=max(0, min(moment_ms, LAST_WRITABLE_MS)))
 
 
+def moment_ms(moment: datetime) -> int:
+    """A moment of a request as the engine counts time."""
+    return (moment - EPOCH) // timedelta(milliseconds=1)
+
+
 @overload
 def time_of(moment_ms: int) -> str: ...
 @overload

@@ -1,11 +1,12 @@
 """Thin routes, one file per noun: the permission, the input and the answer.
 
-submissions jobs job_changes story  submitting, reading and changing jobs, and their stories
-checkpoints measures                what jobs have saved, and what they measure of themselves
-logs stacks attach events           output of workers, what they are doing, their terminals, and events
-nodes node_health quarantine queue  machines, their health, unknown gangs on them, and totals of the queue
-teams rules                         quotas, tiers, pools and the policy
-tokens audit                        tokens, and who did what
-export health metrics               past jobs as a trace, health, and metrics
-error_responses                     how routes describe their errors
+jobs             submitting, reading and changing jobs, what they print, save and measure, and their terminals
+machines         nodes, their health, what is unknown on them, reservations, and totals of the queue
+rules            quotas, tiers, pools and the policy, and a configuration with all of them
+access           tokens, signing in with a browser, and who did what
+events history   what happens, and what was used over time
+export what_if   past jobs as a trace, and simulations of what would be otherwise
+health metrics   whether the server is well, and metrics
+dashboard        the page of the dashboard and its files
+error_responses  how routes describe their errors
 """

@@ -5,10 +5,13 @@ from typing import Annotated
 from pydantic import Field
 
 from muster.access.permissions import Permission
+from muster.api.rendering.times import moment_ms
 from muster.api.schemas.base import STORABLE, Paging, Schema
+from muster.api.schemas.jobs import Moment
 from muster.formats.parts.wire import ID_CHARS
 from muster.model.access import Role
 from muster.model.limits import TOKEN_BINDINGS, TOKEN_SECONDS, TOKEN_SECONDS_MAX
+from muster.store.base import AuditFilter
 
 SUBJECT = r"^([^\x00-\x20\x7f-\x9f]+/)?[A-Za-z0-9][A-Za-z0-9._@-]{0,62}$"
 """The name of a person, or of a service of a team, such as `nlp/ci`."""
@@ -52,12 +55,38 @@ class NewToken(Schema):
     )
 
 
-class AuditFilters(Paging):
-    """Which entries of the audit to list: those that match all given filters."""
+class SignIn(Schema):
+    """What a browser signs in with: the code of a link, or a token."""
+
+    code: str | None = Field(default=None, min_length=1, max_length=100, description="From `muster open`.")
+    token: str | None = Field(default=None, min_length=1, max_length=200)
+
+
+class AuditChoice(Schema):
+    """Which entries of the audit: those that match all given filters."""
 
     by: str | None = Field(default=None, max_length=ID_CHARS, pattern=STORABLE)
     action: str | None = Field(default=None, max_length=ID_CHARS, pattern=STORABLE)
     subject: str | None = Field(default=None, max_length=ID_CHARS, pattern=STORABLE)
+    since: Moment | None = Field(default=None, description="Written then or later.")
+    until: Moment | None = Field(default=None, description="Written before then.")
+
+    @property
+    def wanted(self) -> AuditFilter:
+        """The same for the store."""
+        return AuditFilter(
+            by=self.by,
+            action=self.action,
+            subject=self.subject,
+            since_ms=None if self.since is None else moment_ms(self.since),
+            until_ms=None if self.until is None else moment_ms(self.until),
+        )
+
+
+class AuditFilters(Paging, AuditChoice):
+    """Which entries of the audit to list, and in which order."""
+
+    newest_first: bool = Field(default=False, description="Else the oldest come first.")
 
 
 class AuditHead(Schema):

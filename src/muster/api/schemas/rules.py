@@ -71,3 +71,9 @@ class NewPolicy(RootModel[dict[str, Any]]):
     """The policy, as in a scenario file. Settings that are left out get their defaults."""
 
     root: dict[str, Any] = Field(examples=[{"order": "fair", "min_runtime": "10m"}])
+
+
+class Changes(RootModel[dict[str, Any]]):
+    """Settings by name, as in a scenario file. What is not named stays as it is; null means the default."""
+
+    root: dict[str, Any] = Field(examples=[{"preempts": True, "max_duration": "12h"}])

@@ -10,21 +10,26 @@ from muster.formats.rules.rules import TIERS_MAX
 from muster.model.limits import PRIORITY_MAX
 
 Gpus = Annotated[float, Field(ge=0, le=1e9)]
+TypeText = Annotated[str, Field(min_length=1, max_length=200, pattern=STORABLE)]
 Amounts = Annotated[
-    dict[Annotated[str, Field(min_length=1, max_length=200, pattern=STORABLE)], Gpus],
+    dict[TypeText, Gpus],
     Field(max_length=100, description="GPUs by type; `*` is the sum over all types.", examples=[{"h100": 64}]),
+]
+AmountChanges = Annotated[
+    dict[TypeText, Gpus | None],
+    Field(max_length=100, description="GPUs by type; null takes a type away.", examples=[{"h100": 64, "a100": None}]),
 ]
 
 
 TierText = Annotated[str, Field(min_length=1, max_length=ID_CHARS, pattern=STORABLE)]
 
 
-class Quota(Schema):
-    """The quota of a team, and what its jobs may ask for."""
+Weight = Annotated[float, Field(gt=0, le=1e6)]
 
-    guaranteed: Amounts = Field(default_factory=dict)
-    limit: Amounts = Field(default_factory=dict)
-    weight: Annotated[float, Field(gt=0, le=1e6)] = 1
+
+class TeamBounds(Schema):
+    """What the jobs of a team may ask for, and the reason of a change."""
+
     tiers: Annotated[list[TierText], Field(max_length=TIERS_MAX)] | None = Field(
         default=None,
         description="The tiers that its jobs may use. Without it they stay as they are; a new team may use all but the "
@@ -41,3 +46,19 @@ class Quota(Schema):
     reason: str = Field(
         default="", max_length=REASON_CHARS, pattern=STORABLE, description="What it is for; goes into the audit."
     )
+
+
+class Quota(TeamBounds):
+    """The quota of a team, and what its jobs may ask for."""
+
+    guaranteed: Amounts = Field(default_factory=dict)
+    limit: Amounts = Field(default_factory=dict)
+    weight: Weight = 1
+
+
+class QuotaChanges(TeamBounds):
+    """What is to change of a quota. What is not named stays as it is; a type whose amount is null is taken away."""
+
+    guaranteed: AmountChanges | None = None
+    limit: AmountChanges | None = None
+    weight: Weight | None = None

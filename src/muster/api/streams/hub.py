@@ -15,7 +15,7 @@ from muster.api.deps import Deps
 from muster.api.lookups.records import Records
 from muster.api.rendering.events import Sent, sent
 from muster.api.streams.stream_limit import StreamLimit
-from muster.live.feed import Published
+from muster.live.publishing.feed import Published
 from muster.model.access import EVERY_TEAM, covers
 from muster.model.array import JobRecord
 from muster.model.events import Event

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import assert_never
 
-from muster.backends.base import FoundCheckpoint, MeasuredStep, OutputPart, Terminal
+from muster.backends.base import Beside, FoundCheckpoint, MeasuredStep, OutputPart, Terminal
 from muster.backends.fake.process import FakeGang, Process
 from muster.backends.fake.script import KILLED, GangScript
 from muster.model.errors import NotFound
@@ -45,6 +45,7 @@ class FakeBackend:
         self.steps_measured: list[MeasuredStep] = []
         """What trainings have measured of themselves, for tests."""
         self.runs_over: list[str] = []
+        self.signals: list[tuple[JobId, int, bool]] = []
         """Runs that were said to be over."""
         self.stored: list[FoundCheckpoint] = []
         """What is in storage, for tests."""
@@ -96,11 +97,15 @@ class FakeBackend:
         """Simulated workers have no stacks."""
         raise NotFound(f"the processes of {job} cannot tell what they are doing")
 
+    def signal(self, job: JobId, number: int, *, script_only: bool = False) -> None:
+        """Note it in `signals`, for tests."""
+        self.signals.append((job, number, script_only))
+
     def end_runs(self, runs: Iterable[str]) -> None:
         """Note them in `runs_over`, for tests."""
         self.runs_over.extend(runs)
 
-    def attach(self, job: JobId) -> Terminal:
+    def attach(self, job: JobId, beside: Beside | None = None) -> Terminal:  # noqa: ARG002
         """Simulated workers have no terminal."""
         raise NotFound(f"{job} has no terminal")
 
@@ -240,7 +245,7 @@ class FakeBackend:
             self._plan(script.crash_ms, partial(self._finish, process, code=1))
         elif script.run_ms is not None:
             self._plan(script.run_ms, partial(self._finish, process, code=script.exit_code, oom=script.oom))
-        if script.save_every_ms is not None and process.worker.rank == 0:
+        if script.save_every_ms is not None:
             self._plan(script.save_every_ms, partial(self._save_regularly, process))
 
     def _to_each(self, gang: FakeGang, command: SignalStop | KillWorkers, act: Callable[[Process], None]) -> None:
@@ -281,7 +286,7 @@ class FakeBackend:
         script = process.script
         if script.stop_ms is None:
             return
-        if script.saves and process.worker.rank == 0:
+        if script.saves and self._is_first(process):
             self._plan(min(script.save_cost_ms, script.stop_ms), partial(self._save, process))
         self._plan(script.stop_ms, partial(self._exit, process, code=script.stop_exit_code))
 
@@ -290,12 +295,18 @@ class FakeBackend:
         self._exit(process, code=KILLED)
 
     def _ask(self, gang: FakeGang) -> None:
-        process = gang.processes.get(0)
+        process = gang.first
         if process is not None and process.is_running and process.script.saves:
             self._plan(process.script.save_cost_ms, partial(self._save, process))
 
+    def _is_first(self, process: Process) -> bool:
+        """True for the present first worker of a gang: it tells what the gang has saved. A gang may be forgotten."""
+        gang = self._gangs.get(process.job)
+        return gang is not None and gang.first is process
+
     def _save_regularly(self, process: Process) -> None:
-        self._save(process)
+        if self._is_first(process):
+            self._save(process)
         if process.script.save_every_ms is not None and process.is_alive:
             self._plan(process.script.save_every_ms, partial(self._save_regularly, process))
 
@@ -378,4 +389,4 @@ class FakeBackend:
 
 def grace_of(spec: JobSpec) -> int:
     """The time that a worker gets when its supervisor tells it to leave."""
-    return STOP_GRACE_MS if spec.checkpoint is None else spec.checkpoint.grace_ms
+    return spec.grace_ms(STOP_GRACE_MS)

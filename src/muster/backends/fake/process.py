@@ -57,3 +57,9 @@ class FakeGang:
     """What its present attempt runs."""
     unheard: dict[int, NodeName] = field(default_factory=dict)
     """Ranks whose start went to a node without a supervisor, and the node."""
+
+    @property
+    def first(self) -> Process | None:
+        """The living worker with the lowest rank."""
+        alive = [process for process in self.processes.values() if process.is_alive]
+        return min(alive, key=lambda process: process.worker.rank, default=None)

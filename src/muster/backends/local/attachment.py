@@ -6,6 +6,7 @@ import socket
 from base64 import b64decode, b64encode
 from pathlib import Path
 
+from muster.backends.base import Beside
 from muster.model.errors import NotFound
 from muster.model.ids import JobId
 from muster.worker.messages import line, parsed
@@ -20,6 +21,8 @@ class Attachment:
         self._coming = bytearray()
         self.over = ""
         """Why there is no more output; empty while there may be."""
+        self.exit_code: int | None = None
+        """How a command beside a worker ended; None for the terminal of a worker."""
 
     def fileno(self) -> int:
         """The file descriptor, to wait for output together with other files."""
@@ -33,6 +36,7 @@ class Attachment:
                 self._coming = rest
                 message = parsed(bytes(text))
                 self.over = str(message.get("over", ""))
+                self.exit_code = message.get("code")
                 if output := b64decode(message.get("output", "")):
                     return output
                 continue
@@ -47,26 +51,38 @@ class Attachment:
 
     def type(self, data: bytes) -> None:
         """Type this at the terminal."""
-        self._channel.sendall(line({"input": b64encode(data).decode()}))
+        self._send({"input": b64encode(data).decode()})
 
     def resize(self, rows: int, columns: int) -> None:
         """Say how large the window is."""
-        self._channel.sendall(line({"resize": [rows, columns]}))
+        self._send({"resize": [rows, columns]})
+
+    def end_input(self) -> None:
+        """Nothing more will be typed."""
+        self._send({"end_input": True})
 
     def close(self) -> None:
-        """Detach, and let a waiting `read` return. The worker goes on."""
+        """Detach, and let a waiting `read` return. The worker goes on; a command beside it is ended."""
         with contextlib.suppress(OSError):
             self._channel.shutdown(socket.SHUT_RDWR)
         self._channel.close()
 
+    def _send(self, message: dict[str, object]) -> None:
+        # If the other side is gone, `read` says so, after everything that it said before.
+        with contextlib.suppress(OSError):
+            self._channel.sendall(line(message))
 
-def attach(folder: Path, token: str, job: JobId) -> Attachment:
-    """Attach to the terminal of a job on the node whose supervisor keeps this folder."""
+
+def attach(folder: Path, token: str, job: JobId, beside: Beside | None = None) -> Attachment:
+    """Attach to the terminal of a job on the node whose supervisor keeps this folder, or run a command beside it."""
+    asked: dict[str, object] = {"as": "viewer"}
+    if beside is not None:
+        asked = {"as": "beside", "rank": beside.rank, "run": beside.line, "terminal": beside.has_terminal}
     channel = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
     place = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         channel.connect(address(place))
-        channel.sendall(line({"token": token, "as": "viewer", "job": job}))
+        channel.sendall(line({"token": token, "job": job, **asked}))
     except OSError as error:
         channel.close()
         raise NotFound(f"the supervisor of job {job} cannot be reached: {error.strerror}") from error

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from muster.backends.base import Beside
 from muster.backends.local.attachment import Attachment, attach
 from muster.backends.local.ending import end_supervisors, last_words, node_folders
 from muster.backends.local.handshake import found_gangs
@@ -38,9 +39,9 @@ from muster.model.events import (
 )
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import Command, StartWorkers, ranks_named
+from muster.model.machines.ownership import Leadership
 from muster.model.node import Node
 from muster.model.node_limits import CONTROL_SILENCE_MS, SUPERVISOR_BACKLOG, SUPERVISOR_END_S
-from muster.model.ownership import Leadership
 from muster.model.telemetry import RankProgress, Telemetry
 from muster.worker.loop import Loop
 from muster.worker.messages import encoded, measured, report
@@ -167,21 +168,21 @@ class LocalBackend(JobFiles):
             if link.is_up
         }
 
-    def attach(self, job: JobId) -> Attachment:
-        """The terminal of an interactive job. Waits for the supervisor."""
-        node = self._directory.node_of(job)
+    def attach(self, job: JobId, beside: Beside | None = None) -> Attachment:
+        """The terminal of an interactive job, or a command beside a worker. Waits for the supervisor."""
+        node = self._directory.node_of(job, None if beside is None else beside.rank)
         found = None if node is None else supervisor_address(Home(self._home).node(node))
         if node is None or found is None:
             raise NotFound(f"job {job} runs on no node of this machine")
-        return attach(Home(self._home).node(node), found.token, job)
+        return attach(Home(self._home).node(node), found.token, job, beside)
 
     def stacks(self, job: JobId, timeout_s: float) -> dict[int, str]:
-        """What every process of a job is doing now, by rank. May be called on any thread, and waits for their nodes.
-
-        Ranks whose nodes do not answer in time are left out. Of a process that does not write its stacks, the text says
-        that.
-        """
+        """What every process of a job is doing now, by rank. May be called on any thread, and waits for their nodes."""
         return self._training.stacks(job, self._directory.nodes_of(job), timeout_s)
+
+    def signal(self, job: JobId, number: int, *, script_only: bool = False) -> None:
+        """Send a signal to the processes of a job. May be called on any thread, and does not wait."""
+        self._training.signal(job, self._directory.nodes_of(job), number, script_only=script_only)
 
     def end_runs(self, runs: Iterable[str]) -> None:
         """These runs are over for good: nodes remove their hot checkpoints. May be called on any thread."""
@@ -375,7 +376,7 @@ class LocalBackend(JobFiles):
                 event = report(body)
                 if isinstance(event, WorkersExited | StartFailed):
                     self._directory.ended(event)
-                    self._training.agreements.ended(event)
+                self._training.agreements.reported(event)
                 self._tell(event, name, number)
             case {"measured": dict(body)}:
                 self._measure(measured(body))

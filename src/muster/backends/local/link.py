@@ -26,6 +26,7 @@ from muster.backends.local.starting import Starting
 from muster.backends.local.supervisor_address import SupervisorAddress, reach, supervisor_address
 from muster.backends.local.sweeping import Sweeping
 from muster.home import Home
+from muster.model.machines.ownership import Leadership
 from muster.model.node import Node
 from muster.model.node_limits import (
     CONTROL_PING_MS,
@@ -35,7 +36,6 @@ from muster.model.node_limits import (
     SUPERVISOR_SILENCE_MS,
     SUPERVISOR_START_MS,
 )
-from muster.model.ownership import Leadership
 from muster.processes import is_same
 from muster.worker.loop import Loop, Timer
 from muster.worker.messages import PROTOCOL, PROTOCOL_OLDEST

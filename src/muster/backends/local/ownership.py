@@ -10,7 +10,7 @@ from pathlib import Path
 
 from muster.backends.local.ending import end_supervisors, last_words, node_folders
 from muster.home import Home
-from muster.model.ownership import Owner
+from muster.model.machines.ownership import Owner
 from muster.worker.messages import WorkerReport
 from muster.worker.processes.process_table import boot_id
 from muster.worker.records.journal import JOURNAL, recorded

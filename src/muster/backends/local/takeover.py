@@ -13,7 +13,7 @@ from muster.backends.local.ownership import Traces, fence, this_owner, traces, u
 from muster.home import Home
 from muster.model.errors import Refused, Unavailable
 from muster.model.events import ObservedEvent
-from muster.model.ownership import Leadership, Owner
+from muster.model.machines.ownership import Leadership, Owner
 from muster.model.records import evolve
 
 _log = logging.getLogger("muster.local")

@@ -9,6 +9,7 @@ from muster.cli.terminal.exits import Exit
 from muster.cli.terminal.listing import JOBS, Listing
 from muster.cli.terminal.options import JobId, Output, Printed
 from muster.cli.terminal.screen import note, show, show_json
+from muster.model.printable import one_line
 
 if TYPE_CHECKING:
     from muster.client.answers import Checkpoint
@@ -47,6 +48,7 @@ def show_one(job: JobId, step: Step = None, output: Printed = Output.TABLE) -> N
     from muster.cli.drawing.checkpoint_list import checkpoint_card
 
     show(checkpoint_card(wanted[0]))
+    _say_unread(wanted)
 
 
 @checkpoints.command("verify")
@@ -80,3 +82,10 @@ def _print(found: "list[Checkpoint]", output: Output, *, none: str) -> None:
         from muster.cli.drawing.checkpoint_list import checkpoint_list
 
         show(checkpoint_list(found))
+        _say_unread(found)
+
+
+def _say_unread(found: "list[Checkpoint]") -> None:
+    """Say that the storage was not looked at, if it was not."""
+    if unread := next((each.unread for each in found if each.unread), None):
+        note(f"{one_line(unread)}\nThis is what Muster knows of them; try again when the storage can be reached.")

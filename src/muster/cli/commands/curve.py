@@ -33,7 +33,11 @@ def curve(job: JobId, name: Which = "loss", output: Printed = Output.TABLE) -> N
     if output is Output.JSON:
         show_json([each.document for each in found])
         return
-    points = drawn_points(found, name)
+    points, undefined = drawn_points(found, name), undefined_steps(found, name)
+    if undefined:
+        note(f"{name} is no number at {_steps_in_words(undefined)}")
+    if not points and undefined:
+        raise typer.Exit(Exit.NOT_FOUND)
     if not points:
         names = sorted({each for measure in found for each in measure.values})
         instead = (
@@ -50,8 +54,20 @@ def curve(job: JobId, name: Which = "loss", output: Printed = Output.TABLE) -> N
 
 def drawn_points(found: "list[Measure]", name: str) -> list[tuple[float, float]]:
     """Step and value, each step once: a step that was done again has the newer value."""
-    values = {each.step: each.values[name] for each in found if name in each.values}
-    return [(float(step), value) for step, value in sorted(values.items())]
+    values = {each.step: each.values.get(name) for each in found if name in each.values or name in each.no_numbers}
+    return [(float(step), value) for step, value in sorted(values.items()) if value is not None]
+
+
+def undefined_steps(found: "list[Measure]", name: str) -> list[int]:
+    """The steps at which the newest value is not a number, in order."""
+    newest = {each.step: name in each.no_numbers for each in found if name in each.values or name in each.no_numbers}
+    return sorted(step for step, is_undefined in newest.items() if is_undefined)
+
+
+def _steps_in_words(steps: list[int]) -> str:
+    if len(steps) == 1:
+        return f"step {steps[0]}"
+    return f"{len(steps)} of the steps shown, from {steps[0]} to {steps[-1]}"
 
 
 def resumed_at(found: "list[Measure]") -> list[float]:

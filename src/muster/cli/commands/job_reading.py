@@ -1,16 +1,20 @@
 """Job files -> what is sent: checked, with changes from the command line and with what only this machine knows."""
 
+import os
+import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from muster.client.job_source import completed, present_folder
-from muster.formats.sbatch.sbatch_file import import_sbatch
 from muster.formats.text.document import Document, InvalidDocument, read_document, read_text
 from muster.formats.text.ranges import worker_range, worker_range_value
 from muster.formats.text.units import BadValue, gpu_milli, plain_number
 from muster.model.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from muster.formats.sbatch.sbatch_file import Imported, Submitter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,17 +67,29 @@ def _read_file(file: str, changes: Overrides) -> ReadJob:
 
 
 def _read_script(file: str, changes: Overrides, tiers: Mapping[str, str]) -> ReadJob:
-    """The job that a batch script describes. What could not be taken over is kept as notes."""
+    from muster.formats.sbatch.sbatch_file import import_sbatch  # noqa: PLC0415 (most jobs are no scripts)
+
     name, text = read_text(file)
-    script = import_sbatch(text, file=name, tiers=tiers)
+    return script_job(import_sbatch(text, file=name, tiers=tiers, submitter=this_submitter()), changes)
+
+
+def this_submitter() -> "Submitter":
+    """What this machine knows about whoever submits a script here."""
+    from muster.formats.sbatch.sbatch_file import Submitter  # noqa: PLC0415
+
+    return Submitter(folder=present_folder(), host=socket.gethostname(), variables=dict(os.environ))
+
+
+def script_job(script: "Imported", changes: Overrides) -> ReadJob:
+    """The job that a batch script describes. What could not be taken over is kept as notes."""
     if "workdir" in script.job:  # A script may name its folder relative to this one. A job file may not.
         script.job["workdir"] = str(Path(present_folder(), script.job["workdir"]))
     try:
         document = completed(changed(script.document, changes))
     except InvalidDocument as error:
         raise script.placed(error) from None
-    notes = tuple(f"{name}:{note.line}: {note.text}" for note in script.notes)
-    return ReadJob(file=name, document=document, held=script.held, notes=notes)
+    notes = tuple(f"{script.file}:{note.line}: {note.text}" for note in script.notes)
+    return ReadJob(file=script.file, document=document, held=script.held, notes=notes)
 
 
 def changed(document: Document, changes: Overrides) -> Document:

@@ -1,10 +1,12 @@
 """`muster ps`, `muster show`, `muster why`: looking at jobs."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any
 
 import typer
 
+from muster.cli.commands.starts import show_starts
 from muster.cli.drawing.wording import now
 from muster.cli.terminal.connection import connect
 from muster.cli.terminal.listing import JOBS, Listing
@@ -25,6 +27,12 @@ States = Annotated[
     typer.Option("--state", metavar="STATE", help="queued, running, failed …, or active or ended; repeatable."),
 ]
 
+Since = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help="Submitted since then: 2h, 7d (before now), or 2026-01-31T08:00:00Z."),
+]
+Until = Annotated[str | None, typer.Option(metavar="TIME", help="Submitted before then, written like --since.")]
+
 listing = Listing(JOBS)
 
 
@@ -37,17 +45,27 @@ def ps(
     name: Annotated[str | None, typer.Option(metavar="NAME", help="Jobs with this name.")] = None,
     tier: Annotated[str | None, typer.Option(metavar="TIER", help="Jobs of this tier.")] = None,
     array: Annotated[str | None, typer.Option(metavar="JOB", help="The tasks of this array.")] = None,
+    since: Since = None,
+    until: Until = None,
+    start: Annotated[
+        bool, typer.Option("--start", help="When the jobs that wait may start, the soonest first.")
+    ] = False,
     limit: Annotated[int, typer.Option(min=1, metavar="N", help="At most so many.")] = LISTED,
     output: Printed = Output.TABLE,
     quiet: Quiet = False,
 ) -> None:
-    """List jobs: those that wait or run, or with --all those that ended too."""
+    """List jobs: those that wait or run, or with --all, --since or --until those that ended too."""
     _check_states(state or ())
-    wanted = state or (None if everything or array else ["active"])
+    filters: dict[str, Any] = {"team": team, "user": user, "name": name, "tier": tier, "array": array}
+    filters |= {"since": _moment("--since", since), "until": _moment("--until", until)}
+    if start:
+        if state or everything:
+            raise InvalidInput("--start is about jobs that wait; leave out --state and --all")
+        show_starts(filters, limit, output, quiet=quiet)
+        return
+    wanted = state or (None if everything or array or since or until else ["active"])
     with connect() as client:
-        found = list(
-            client.jobs(state=wanted, team=team, user=user, name=name, tier=tier, array=array, limit=limit + 1)
-        )
+        found = list(client.jobs(state=wanted, **filters, limit=limit + 1))
     jobs = found[:limit]
     if output is Output.JSON:
         show_json([job.document for job in jobs])
@@ -62,6 +80,22 @@ def ps(
         note("no such jobs" if everything or state else "nothing waits or runs; -a shows what has ended")
     if len(found) > limit:
         note(f"there are more than {limit}; --limit shows more, --team and --state fewer")
+
+
+def _moment(option: str, said: str | None) -> datetime | None:
+    """A moment that was given as a time, or as how long ago it was."""
+    if said is None:
+        return None
+    from muster.formats.text.units import BadValue, duration_ms, time_ms
+
+    try:
+        return now() - timedelta(milliseconds=duration_ms(said))
+    except BadValue:
+        pass
+    try:
+        return datetime.fromtimestamp(time_ms(said) / 1000, UTC)
+    except BadValue as error:
+        raise InvalidInput(f"{option}: {error}; or say how long ago, such as 2h or 7d") from None
 
 
 def _check_states(said: Sequence[str]) -> None:

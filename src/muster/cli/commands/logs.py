@@ -14,7 +14,7 @@ from muster.model.errors import InvalidInput, NotFound
 if TYPE_CHECKING:
     from muster.cli.following.log_printers import LogPrinter
     from muster.client import Client
-    from muster.client.answers import Job, Log
+    from muster.client.answers import Log
 
 # ruff: noqa: PLC0415
 
@@ -64,7 +64,9 @@ def logs(
 def _ranks(client: "Client", job: str, text: str) -> Sequence[int]:
     """The ranks that were asked for. For `all` the job says how many workers there are."""
     if text == "all":
-        return _all_ranks(client.job(job))
+        from muster.cli.following.following import all_ranks
+
+        return all_ranks(client.job(job))
     from muster.formats.text.ranges import array_spec
     from muster.formats.text.units import BadValue
 
@@ -72,16 +74,6 @@ def _ranks(client: "Client", job: str, text: str) -> Sequence[int]:
         return array_spec(text).indices
     except BadValue:
         raise InvalidInput(f"--rank: {text!r} is not a rank; 0, 1,3, 0-7 or all") from None
-
-
-def _all_ranks(job: "Job") -> Sequence[int]:
-    """The ranks of a job's workers. For a job that does not run, the ranks that its file asks for."""
-    from muster.formats.text.ranges import worker_range
-
-    if job.workers:
-        return [worker.rank for worker in job.workers]
-    roles = job.spec.get("roles") or {"": job.spec}
-    return range(sum(worker_range(role.get("workers", 1))[1] for role in roles.values()))
 
 
 def _printer(job: str, ranks: Sequence[int], output: Output, *, raw: bool) -> "LogPrinter":

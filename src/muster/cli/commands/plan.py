@@ -18,11 +18,11 @@ Planner = Callable[[Scenario], Decided]
 listing = Listing(OFFLINE)
 
 
-def planner() -> Planner:
+def planner(*, in_full: bool) -> Planner:
     """The planning core, imported only when it is needed so that the other commands start fast."""
-    from muster.core.offline import decide  # noqa: PLC0415
+    from muster.core.offline import decide, decide_in_full  # noqa: PLC0415
 
-    return decide
+    return decide_in_full if in_full else decide
 
 
 @listing.add
@@ -36,7 +36,7 @@ def plan(
 ) -> None:
     """Decide what would start, leave and wait in the situation that FILE describes."""
     scenario = read_scenario(file)
-    decision = planner()(scenario)
+    decision = planner(in_full=explain)(scenario)
     if output is Output.JSON:
         show_json(answer(decision.plan, scenario, decision.explanations, decision.rejected))
     elif quiet:

@@ -12,7 +12,7 @@ import typer
 
 from muster.cli.terminal.amounts import pair
 from muster.cli.terminal.connection import connect
-from muster.cli.terminal.exits import Exit, exit_of_state
+from muster.cli.terminal.exits import Exit, exit_of_program
 from muster.cli.terminal.listing import JOBS, Listing
 from muster.cli.terminal.options import Output, Printed
 from muster.cli.terminal.screen import note
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 # ruff: noqa: PLC0415
 
-PASSED_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False}
-"""Everything from the command's first word on belongs to the command."""
+PASSED_ON = {"allow_interspersed_args": False}
+"""Everything from the command's first word on belongs to the command. What stands before it is an option of `run`."""
 
 listing = Listing(JOBS, settings=PASSED_ON)
 
@@ -64,7 +64,7 @@ def run(
     idle_timeout: Idle = "30m",
     output: Printed = Output.TABLE,
 ) -> None:
-    """Run a command as a job and show its output. Ctrl-C cancels it; the exit code is 1 when it fails."""
+    """Run a command as a job and show its output. Ctrl-C cancels it; the exit code is that of the command."""
     if pty and not sys.stdin.isatty():
         raise InvalidInput("--pty: standard input is not a terminal, so nobody could type; leave --pty out")
     resources = {"gpus": gpus or None, "gpu_type": gpu_type, "cpus": cpus or None, "memory": memory}
@@ -98,7 +98,7 @@ def _watch(client: "Client", job: "Job", output: Output, *, pty: bool) -> None:
         note(f"{job.id} goes on; `muster logs -f {job.id}` shows it again, `muster cancel {job.id}` ends it")
         raise
     tell_end(ended)
-    raise typer.Exit(exit_of_state(ended.state))
+    raise typer.Exit(exit_of_program(ended.state, ended.exit_code))
 
 
 def _followed(client: "Client", job: "Job", output: Output) -> "Job":

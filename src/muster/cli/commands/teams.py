@@ -1,7 +1,7 @@
 """`muster teams` and `muster quota`: how much each team may use, and how much it uses."""
 
-from collections.abc import Sequence
-from typing import Annotated, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,6 +11,9 @@ from muster.cli.terminal.listing import CLUSTER, Listing
 from muster.cli.terminal.options import Output, Printed, Quiet
 from muster.cli.terminal.screen import note, screen, show, show_ids, show_json
 from muster.model.errors import InvalidInput, NotFound
+
+if TYPE_CHECKING:
+    from muster.client.answers import Team
 
 # ruff: noqa: PLC0415
 
@@ -51,6 +54,7 @@ def teams(output: Printed = Output.TABLE, quiet: Quiet = False) -> None:
 
         console = screen()
         show(team_tree(found, console), console)
+        _warn(found)
     else:
         note("there are no teams: every team may use everything; `muster quota set TEAM` makes one")
 
@@ -71,17 +75,13 @@ def set_quota(
     if guaranteed is None and limit is None and weight is None and not bounds:
         raise InvalidInput("nothing to change: give --guaranteed, --limit, --weight, --tiers or --max-priority")
     with connect() as client:
-        try:
-            known = client.team(team)
-        except NotFound:
-            known = None
-        changed = client.put_team(
-            team,
-            guaranteed=_amounts(guaranteed, known.guaranteed if known else {}, "--guaranteed"),
-            limit=_amounts(limit, known.limit if known else {}, "--limit"),
-            weight=weight if weight is not None else known.weight if known else 1,
-            **bounds,
-        )
+        changes = {
+            "guaranteed": _amounts(guaranteed, "--guaranteed", lambda: client.team(team).guaranteed),
+            "limit": _amounts(limit, "--limit", lambda: client.team(team).limit),
+            "weight": weight,
+        }
+        given = {key: value for key, value in changes.items() if value is not None}
+        changed = client.patch_team(team, **given, **bounds)
     if output is Output.JSON:
         show_json(changed.document)
     else:
@@ -89,6 +89,7 @@ def set_quota(
 
         console = screen()
         show(team_tree([changed], console), console)
+    _warn([changed])
 
 
 @quota.command("remove")
@@ -109,21 +110,32 @@ def _bounds(tiers: str | None, max_priority: int | None, allow_unpreemptible: bo
     return {key: value for key, value in bounds.items() if value is not None}
 
 
-def _amounts(said: Sequence[str] | None, known: dict[str, float], option: str) -> dict[str, float]:
-    """The known amounts with the given changes. `none` alone removes all of them, `h100=none` one type."""
+def _amounts(
+    said: Sequence[str] | None, option: str, known: Callable[[], dict[str, float]]
+) -> dict[str, float | None] | None:
+    """The changes that are asked for. `none` alone takes away every type that is known, `h100=none` one type."""
     if said is None:
-        return known
+        return None
     parts = [part for each in said for part in each.split(",") if part]
     if parts == [NOTHING]:
-        return {}
-    changed = dict(known)
-    for part in parts:
-        gpu_type, value = pair(part, option)
-        if value == NOTHING:
-            changed.pop(gpu_type, None)
-        else:
-            changed[gpu_type] = _number(value, option)
-    return changed
+        try:
+            return dict.fromkeys(known())
+        except NotFound:
+            return {}
+    pairs = (_pair(part, option) for part in parts)
+    return {gpu_type: None if value == NOTHING else _number(value, option) for gpu_type, value in pairs}
+
+
+def _pair(part: str, option: str) -> tuple[str, str]:
+    if part.replace(".", "", 1).isdecimal():
+        raise InvalidInput(f"{option}: {part!r} of which type? Write {option} '*={part}' for all types together")
+    return pair(part, option)
+
+
+def _warn(teams: Sequence["Team"]) -> None:
+    """Say what is doubtful about quotas, each thing once."""
+    for warning in dict.fromkeys(warning for team in teams for warning in team.warnings):
+        note(f"warning: {warning}")
 
 
 def _number(text: str, option: str) -> float:

@@ -1,7 +1,7 @@
 """`muster top`: the cluster on one screen, as it changes."""
 
-import time
-from typing import TYPE_CHECKING, Annotated
+import sys
+from typing import Annotated
 
 import typer
 
@@ -11,66 +11,43 @@ from muster.cli.terminal.connection import connect
 from muster.cli.terminal.listing import CLUSTER, Listing
 from muster.cli.terminal.options import Output, Printed
 from muster.cli.terminal.screen import screen, show, show_json
-from muster.model.errors import Unavailable
-
-if TYPE_CHECKING:
-    from muster.cli.drawing.dashboard import Glance
-    from muster.client import Client
 
 # ruff: noqa: PLC0415
 
-JOBS_LOOKED_AT = 500
+EVERY_MIN_S = 0.2
 
-Once = Annotated[bool, typer.Option("--once", help="One picture, then stop; so it is when piped.")]
-Every = Annotated[str, typer.Option("--every", metavar="TIME", help="How often to look.")]
+Once = Annotated[bool, typer.Option("--once", help="One picture as text, then stop; so it is when piped.")]
+Every = Annotated[
+    str, typer.Option("--every", metavar="TIME", help="How often to look when no event says that something changed.")
+]
 
 listing = Listing(CLUSTER)
 
 
 @listing.add
-def top(once: Once = False, every: Every = "2s", output: Printed = Output.TABLE) -> None:
-    """Show how full the cluster is, what runs and what waits, until Ctrl-C."""
-    from muster.cli.drawing.dashboard import frame
-    from muster.cli.following.following import leaving
-
-    pause_s = max(0.2, seconds(every, "--every"))
+def top(once: Once = False, every: Every = "5s", output: Printed = Output.TABLE) -> None:
+    """Show how full the cluster is, what runs, and why jobs wait, live and with keys; ? shows them, q leaves."""
+    every_s = max(EVERY_MIN_S, seconds(every, "--every"))
     console = screen()
+    # The live screen is drawn on stderr and reads keys, so all three must be the terminal.
+    is_live = console.is_terminal and sys.stdin.isatty() and sys.stderr.isatty()
+    if output is Output.JSON or once or not is_live:
+        _show_once(output)
+        return
+    from muster.cli.top.app import Top
+
+    Top(lambda pause: connect(sleep=pause), console, every_s=every_s).run()
+
+
+def _show_once(output: Output) -> None:
+    from muster.cli.top.glance import look, snapshot
+
     with connect() as client:
-        if output is Output.JSON:
-            glance = _glance(client)
-            lists = {"nodes": glance.nodes, "jobs": glance.jobs}
-            documents = {name: [each.document for each in found] for name, found in lists.items()}
-            show_json({"queue": glance.queue, **documents})
-        elif once or not console.is_terminal:
-            show(frame(_glance(client), console), console)
-        else:
-            with leaving():
-                _live(client, pause_s)
-
-
-def _live(client: "Client", pause_s: float) -> None:
-    """Draw again and again. While the server is away, show the error above the last picture."""
-    from rich.console import Group, RenderableType
-    from rich.live import Live
-
-    from muster.cli.drawing.dashboard import frame
-    from muster.cli.terminal.text import Text
+        glance = look(client, now())
+    if output is Output.JSON:
+        show_json(snapshot(glance))
+        return
+    from muster.cli.top.still import frame
 
     console = screen()
-    picture: RenderableType = frame(_glance(client), console, rows=console.height)
-    with Live(picture, console=console, screen=True, auto_refresh=False) as live:
-        while True:
-            live.update(picture, refresh=True)
-            time.sleep(pause_s)
-            try:
-                picture = frame(_glance(client), console, rows=console.height)
-            except Unavailable as error:
-                live.update(Group(Text(str(error), style="red"), Text(), picture), refresh=True)
-
-
-def _glance(client: "Client") -> "Glance":
-    from muster.cli.drawing.dashboard import Glance
-
-    nodes = list(client.nodes())
-    jobs = list(client.jobs(state="active", limit=JOBS_LOOKED_AT))
-    return Glance(url=client.url, present=now(), nodes=nodes, jobs=jobs, queue=client.queue())
+    show(frame(glance, console), console)

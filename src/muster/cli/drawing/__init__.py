@@ -3,7 +3,8 @@
 table wording                  tables, and how durations, moments and amounts are written
 state_words                    words, signs and colours of states and causes
 job_list job_card reasons      many jobs, one job, and why a job waits
-node_list team_tree dashboard  machines, teams, and the cluster on one screen
+start_list                     when waiting jobs may start
+node_list team_tree            machines and teams
 checkpoint_list curve          what a job has saved, and what it measured
 health                         the health of machines
 event_lines                    one event as one line

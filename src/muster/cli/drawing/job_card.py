@@ -148,6 +148,8 @@ def _rounded(seconds: float) -> float:
 def _what(job: Job, _: datetime) -> Iterator[Line]:
     if job.gpus or job.gpu_seconds:
         yield "GPUs", f"{amount(job.gpus)}, {gpu_hours(job.gpu_seconds)} used"
+    if job.no_larger:
+        yield "size", f"{count(len(job.workers), 'worker')}, no more: {job.no_larger}"
     faults = (
         (job.retries, "retry", "retries"),
         (job.preemptions, "preemption", ""),
@@ -157,7 +159,7 @@ def _what(job: Job, _: datetime) -> Iterator[Line]:
     if told:
         yield "faults", told
     if job.reason and not job.is_final:
-        yield "last", f"ended by {cause_text(job.reason)}"
+        yield "last", f"ended by {cause_text(job.reason)}" + (f": {job.problem}" if job.problem else "")
     if job.held:
         yield "held", "does not start until released"
 

@@ -13,6 +13,7 @@ from muster.cli.terminal.text import Text
 from muster.client.answers import Job
 from muster.formats.text.ranges import node_ranges
 from muster.model.job import FINAL_STATES, Cause
+from muster.model.printable import one_line
 
 _TASK_ORDER = ("succeeded", "failed", "timed_out", "cancelled", "running", "starting", "checkpointing", "stopping")
 SHORT_IDS = 3
@@ -60,6 +61,8 @@ def outcome(job: Job) -> str:
     """How a job ended, in few words."""
     code = f"exit code {job.exit_code}" if job.exit_code not in (None, 0) else ""
     because = cause_text(job.reason) if job.reason not in (None, Cause.COMPLETED, job.state) else ""
+    if job.problem:
+        return one_line(job.problem)
     return ", ".join(filter(None, (because, code)))
 
 

@@ -29,8 +29,9 @@ def node_list(nodes: Sequence[Node], console: Console) -> RenderableType:
     wide, plain = is_wide(console), is_plain(console)
     levels = _levels(nodes) if wide else ()
     extra = ("pool",) if wide or len({node.pool for node in nodes}) > 1 else ()
-    headings = ("node", "state", "GPUs", "used", "type", *levels, *extra, "jobs")
-    made = TextTable(*headings, numbers=("used",), cut=("jobs",))
+    labels = ("labels",) if any(node.labels for node in nodes) else ()
+    headings = ("node", "state", "GPUs", "used", "type", *levels, *extra, *labels, "jobs")
+    made = TextTable(*headings, numbers=("used",), cut=("jobs", "labels"))
     for node in nodes:
         made.add_row(
             Text(node.name, style="bold"),
@@ -40,10 +41,12 @@ def node_list(nodes: Sequence[Node], console: Console) -> RenderableType:
             node.gpu_type,
             *(_domain(node, level) for level in levels),
             *((node.pool,) if extra else ()),
+            *((" ".join(node.labels),) if labels else ()),
             _jobs(node),
         )
     legend = _legend(nodes, plain=plain)
-    return Group(made, Text(), Text(_total(nodes), style="dim"), *([legend] if legend else []))
+    notes = [Text(line, style="dim") for line in (_total(nodes), _uncounted(nodes)) if line]
+    return Group(made, Text(), *notes, *([legend] if legend else []))
 
 
 def gpu_blocks(node: Node, *, plain: bool) -> Text:
@@ -88,7 +91,16 @@ def _jobs(node: Node) -> Text:
     more = f" +{len(node.jobs) - JOBS_NAMED}" if len(node.jobs) > JOBS_NAMED else ""
     because = f"{node.because} " if node.because and (node.state != NodeState.READY or node.bad_gpus) else ""
     because = "kept as a spare " if node.spare else because
+    because += f"reserved: {' '.join(node.reservations)} " if node.reservations else ""
     return Text.assemble((because, "italic"), f"{named}{more}")
+
+
+def _uncounted(nodes: Sequence[Node]) -> str:
+    """What is never the reason that a job does not fit, because nobody said how much there is."""
+    unsaid = [("CPUs", sum(node.cpus is None for node in nodes))]
+    unsaid.append(("memory", sum(node.memory_bytes is None for node in nodes)))
+    parts = [f"{word} ({count(number, 'node')})" for word, number in unsaid if number]
+    return f"not counted, because nobody said how much there is: {', '.join(parts)}" if parts else ""
 
 
 def _total(nodes: Sequence[Node]) -> str:

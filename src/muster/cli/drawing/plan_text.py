@@ -131,6 +131,8 @@ def _waiting(explained: Sequence[Explained], specs: Specs, now_ms: int) -> Table
 
 def _reason(reason: Reason) -> Padding:
     text = Text.assemble((reason.code.value, "yellow"), f": {reason.message}")
+    if reason.detail:
+        text.append(f"\n{reason.detail}", style="dim")
     if reason.would_help:
         text.append(f"\nwould help: {reason.would_help}", style="italic")
     return Padding(text, (0, 0, 0, 2))

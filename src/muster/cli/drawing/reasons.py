@@ -1,32 +1,29 @@
 """Why a job waits, and what a dry run says: reasons with what would help, promises, estimates."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 
-from muster.cli.drawing.state_words import job_state, state_meaning
-from muster.cli.drawing.wording import amount, clock, ranks, until
+from muster.cli.drawing.state_words import job_state
+from muster.cli.drawing.wording import amount, clock, ranks
 from muster.cli.terminal.screen import is_plain
 from muster.cli.terminal.text import Text
-from muster.client.answers import DryRun, Estimate, Hold, Reason, Why, Worker
+from muster.client.answers import DryRun, Estimate, Reason, Remark, Why, Worker
 from muster.formats.text.ranges import node_ranges
 from muster.model.printable import one_line
 
 
 def why_text(why: Why, console: Console, present: datetime) -> RenderableType:
-    """All reasons, what would help, the place in the queue, the promise and the estimate."""
-    # A held or blocked job has a place in the queue only for when it is released.
-    is_in_line = why.position is not None and why.state == "queued"
-    place = f"  number {why.position} in the queue" if is_in_line else ""
-    parts: list[RenderableType] = [
-        Text.assemble((why.job, "bold"), "  ", job_state(why.state, plain=is_plain(console)), place)
-    ]
-    parts += [Padding(each, (0, 0, 0, 2), expand=False) for each in reason_texts(why.reasons)]
-    if not why.reasons:
-        parts.append(Text(f"  {state_meaning(why.state)}", style="dim"))
-    parts += [Padding(each, (0, 0, 0, 2), expand=False) for each in _when_it_starts(why.hold, why.estimate, present)]
+    """The answer in one sentence, all reasons, what would help, and when the job starts: the server's own sentences."""
+    head = Text.assemble((why.job, "bold"), "  ", job_state(why.state, plain=is_plain(console)))
+    parts: list[RenderableType] = [head, *_indented(_headline(why.headline))]
+    if why.problem:
+        parts.append(Text(f"  its program could not be started: {one_line(why.problem)}", style="red"))
+    parts += _indented(reason_texts(why.reasons))
+    parts += _indented(_changes(why.starts_if))
+    parts += _indented(_remark(each, present) for each in why.when)
     return Group(*parts)
 
 
@@ -39,12 +36,23 @@ def dry_run_text(answer: DryRun, present: datetime, *, has_limit: bool) -> Rende
     if answer.placement is not None:
         parts.append(Text.assemble(("would start now", "green"), f" on {placement_text(answer.placement)}"))
     else:
-        parts.append(Text("would wait", style="yellow"))
-    parts += [Padding(each, (0, 0, 0, 2), expand=False) for each in reason_texts(answer.reasons)]
-    parts += [Padding(each, (0, 0, 0, 2), expand=False) for each in _when_it_starts(None, answer.estimate, present)]
+        parts += [Text("would wait", style="yellow"), *_indented(_headline(answer.headline))]
+    parts += _indented(reason_texts(answer.reasons))
+    parts += _indented(_changes(answer.starts_if))
+    parts += _indented(_remark(each, present) for each in answer.when)
     if answer.cost is not None and answer.cost.gpu_hours is not None:
         parts.append(Text(f"  {_cost(answer.cost.gpu_hours, answer.cost.price, has_limit=has_limit)}", style="dim"))
     return Group(*parts)
+
+
+def _headline(headline: str) -> Iterator[Text]:
+    """Nothing if the server is older and sends none."""
+    if headline:
+        yield Text(one_line(headline))
+
+
+def _indented(texts: Iterable[Text]) -> list[RenderableType]:
+    return [Padding(each, (0, 0, 0, 2), expand=False) for each in texts]
 
 
 def _cost(gpu_hours: float, price: float | None, *, has_limit: bool) -> str:
@@ -66,17 +74,25 @@ def reason_texts(reasons: Sequence[Reason]) -> Iterator[Text]:
     """A paragraph for each reason."""
     for reason in reasons:
         text = Text.assemble((reason.code, "yellow"), f": {one_line(reason.message)}")
+        if reason.detail:
+            text.append(f"\n  {one_line(reason.detail)}", style="dim")
         if reason.would_help:
             text.append("\n  would help: ", style="dim").append(one_line(reason.would_help))
         yield text
 
 
-def _when_it_starts(hold: Hold | None, estimate: Estimate | None, present: datetime) -> Iterator[Text]:
-    if hold is not None and hold.start is not None:
-        where = f" on {node_ranges(hold.nodes)}" if hold.nodes else ""
-        when = f"{until(hold.start, present)} ({clock(hold.start, present)})"
-        yield Text.assemble(("promised", "green"), f": starts {when} at the latest{where}")
-    if estimate is not None and estimate.p50 is not None:
-        likely = f"{until(estimate.p50, present)} ({clock(estimate.p50, present)})"
-        late = f", nine times in ten {until(estimate.p90, present)}" if estimate.p90 is not None else ""
-        yield Text.assemble(("estimate", "cyan"), f": likely to start {likely}{late}")
+def _changes(starts_if: Sequence[str]) -> Iterator[Text]:
+    """What would start the job now."""
+    if starts_if:
+        yield Text.assemble(("it would start now", "green"), f" {' or '.join(map(one_line, starts_if))}")
+
+
+def _remark(remark: Remark, present: datetime) -> Text:
+    """A sentence about when a job starts, and the exact time on this machine's clock."""
+    at = "" if remark.at is None else f"  ({clock(remark.at, present)})"
+    return Text.assemble(one_line(remark.text), (at, "dim"))
+
+
+def grounds_text(estimate: Estimate) -> str:
+    """What an estimate rests on, and how good such estimates were."""
+    return f"Estimates rest on {one_line(estimate.rests_on)}. {one_line(estimate.track_record)}".rstrip()

@@ -31,11 +31,6 @@ def job_style(state: str) -> str:
     return _JOBS.get(state, _UNKNOWN).colour
 
 
-def state_meaning(state: str) -> str:
-    """What a state says about waiting, for a job without a reason."""
-    return _JOBS.get(state, _UNKNOWN).meaning
-
-
 def state_news(state: str, job: str) -> str:
     """What a user who follows a job is told when it enters a state; empty when nothing is."""
     return _JOBS.get(state, _UNKNOWN).news.format(state=state, job=job)

@@ -4,7 +4,7 @@ If the window is too narrow, the widest of the columns that may be cut is narrow
 other columns are never cut: an incomplete id or number is of no use.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.measure import Measurement
@@ -39,13 +39,27 @@ class TextTable:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Line by line, without blanks at the ends."""
-        widths = self._fitted(options.max_width)
-        head = [Text(heading, style="dim") for heading in self._headings]
-        for row in ([head] if any(self._headings) else []) + self._rows:
-            line = Text(" " * GAP).join(self._cell(*each) for each in zip(row, widths, self._right, strict=True))
-            line.rstrip()
-            line.no_wrap, line.overflow = True, "ignore"
-            yield line
+        yield from self.lines(options.max_width)
+
+    def lines(self, max_width: int) -> list[Text]:
+        """The headings, if there are any, and a line for each row, all no wider than this."""
+        widths = self.widths(max_width)
+        head = [self.heading(widths)] if any(self._headings) else []
+        return head + [self._line(row, widths) for row in self._rows]
+
+    def heading(self, widths: Sequence[int]) -> Text:
+        """The line above the rows."""
+        return self._line([Text(heading, style="dim") for heading in self._headings], widths)
+
+    def line(self, row: int, widths: Sequence[int]) -> Text:
+        """The line of one row, for columns of these widths."""
+        return self._line(self._rows[row], widths)
+
+    def _line(self, row: Sequence[Text], widths: Sequence[int]) -> Text:
+        line = Text(" " * GAP).join(self._cell(*each) for each in zip(row, widths, self._right, strict=True))
+        line.rstrip()
+        line.no_wrap, line.overflow = True, "ignore"
+        return line
 
     def _cell(self, text: Text, width: int, right: bool) -> Text:
         cell = text.copy()
@@ -61,7 +75,7 @@ class TextTable:
         headings = (Text(heading).cell_len for heading in self._headings)
         return [max([head, *(cell.cell_len for cell in cells)]) for head, cells in zip(headings, columns, strict=True)]
 
-    def _fitted(self, width: int) -> list[int]:
+    def widths(self, width: int) -> list[int]:
         """The widths of all columns: as wide as their cells, unless some have to be cut."""
         widths = self._natural()
         excess = sum(widths) + GAP * (len(widths) - 1) - width

@@ -34,6 +34,7 @@ def _rows(teams: Sequence[Team], console: Console) -> TextTable:
     headings = ("team", "GPU", "", "used", "guaranteed", "limit", *extra, "runs", "waits")
     made = TextTable(*headings, numbers=[each for each in headings[3:] if each != "tiers"], cut=("team", *bounded))
     cells = WIDE_BAR_CELLS if wide else BAR_CELLS
+    lends = any(team.guaranteed for team in teams)
     for name, team in _in_order(teams):
         whole = (
             (amount(team.weight), gpu_hours(team.usage_gpu_s), *(bounds_text(team) for _ in bounded)) if wide else ()
@@ -44,7 +45,7 @@ def _rows(teams: Sequence[Team], console: Console) -> TextTable:
             made.add_row(
                 name if first else "",
                 "any" if gpu_type == ANY_TYPE else gpu_type,
-                quota_bar(used, guaranteed or 0, limit or 0, cells=cells, plain=plain),
+                quota_bar(used, _covered(team, gpu_type, lends=lends), limit or 0, cells=cells, plain=plain),
                 amount(used),
                 amount(guaranteed) or "-",
                 amount(limit) or "-",
@@ -100,8 +101,22 @@ def _in_order(teams: Iterable[Team]) -> Iterator[tuple[Text, Team]]:
 
 
 def _types(team: Team) -> list[str]:
-    used = [key for key, value in team.used.items() if value and key != ANY_TYPE]
-    return sorted(dict.fromkeys([*team.guaranteed, *team.limit, *used])) or [ANY_TYPE]
+    """The types that have a row. GPUs whose type nobody has named count under the sum over all types."""
+    used = [key for key, value in team.used.items() if value and key and key != ANY_TYPE]
+    untyped = [ANY_TYPE] if team.used.get("") else []
+    return sorted(dict.fromkeys([*team.guaranteed, *team.limit, *used, *untyped])) or [ANY_TYPE]
+
+
+def _covered(team: Team, gpu_type: str, *, lends: bool) -> float:
+    """What the team is guaranteed of a type; for a type that no guarantee names, what it uses and does not borrow.
+
+    Nothing is borrowed where no team lends, because none has a guarantee.
+    """
+    guaranteed = team.guaranteed.get(gpu_type)
+    if guaranteed is not None:
+        return guaranteed
+    borrowed = team.borrowed.get(gpu_type, 0) if team.guaranteed else _used(team, gpu_type)
+    return _used(team, gpu_type) - (borrowed if lends else 0)
 
 
 def _used(team: Team, gpu_type: str) -> float:

@@ -15,8 +15,8 @@ from muster.cli.terminal.screen import note, screen
 from muster.client.answers import Job, Log
 from muster.client.client import Client
 from muster.client.pauses import pauses_s
-from muster.formats.text.ranges import node_ranges
-from muster.model.errors import InvalidInput, MusterError, NotFound
+from muster.formats.text.ranges import node_ranges, worker_range
+from muster.model.errors import InvalidInput, MusterError
 
 RANKS_FOLLOWED = 64
 """Each rank takes a connection and a thread. No person reads the output of more at once."""
@@ -37,14 +37,14 @@ def follow_job(
     `since` is the attempt and the offset to begin with. Changes of the job's state are told on stderr unless `quiet`.
     """
     first, offset = since
-    for attempt in _attempts(client, job_id, first, quiet=quiet):
+    for attempt in _attempts(client, job_id, first, shown=ranks, quiet=quiet):
         start = offset if attempt == first else 0
         for rank, piece in merged(client, job_id, ranks, attempt=attempt, offset=start):
             printer(rank, piece)
     return client.job(job_id)
 
 
-def _attempts(client: Client, job_id: str, first: int, *, quiet: bool) -> Iterator[int]:
+def _attempts(client: Client, job_id: str, first: int, *, shown: Sequence[int], quiet: bool) -> Iterator[int]:
     """The numbers of a job's attempts, each as soon as the attempt began. Ends when the job has ended."""
     coming, told, pauses = first, "", pauses_s()
     while True:
@@ -53,6 +53,8 @@ def _attempts(client: Client, job_id: str, first: int, *, quiet: bool) -> Iterat
             raise InvalidInput(f"{job_id} is an array; name one of its tasks, such as {job_id}.0")
         told = told if quiet else _tell(job, told)
         if job.attempt >= coming:
+            if coming == first and not quiet:
+                _tell_left_out(job, shown)
             yield from range(coming, job.attempt + 1)
             coming, pauses = job.attempt + 1, pauses_s()
         elif job.is_final:
@@ -66,7 +68,7 @@ def merged(
 ) -> Iterator[tuple[int, Log]]:
     """The output of several workers as it comes, until all of them are gone. Some may never print anything."""
     if len(ranks) == 1:
-        yield from ((ranks[0], piece) for piece in _log(client, job_id, ranks[0], attempt, offset))
+        yield from ((ranks[0], piece) for piece in client.logs(job_id, ranks[0], True, attempt, offset))
         return
     if len(ranks) > RANKS_FOLLOWED:
         raise InvalidInput(f"{len(ranks)} ranks are too many to follow; at most {RANKS_FOLLOWED} at once")
@@ -74,7 +76,7 @@ def merged(
 
     def read(rank: int) -> None:
         try:
-            for piece in _log(client, job_id, rank, attempt, offset):
+            for piece in client.logs(job_id, rank, True, attempt, offset):
                 pieces.put((rank, piece))
             pieces.put((rank, None))
         except MusterError as error:
@@ -92,22 +94,6 @@ def merged(
             left -= 1
         else:
             yield rank, piece
-
-
-def _log(client: Client, job_id: str, rank: int, attempt: int, offset: int) -> Iterator[Log]:
-    """What a worker prints in an attempt. Its log may appear a moment later, or never."""
-    pauses, is_over = pauses_s(), False
-    while True:
-        try:
-            yield from client.logs(job_id, rank, True, attempt, offset)
-            return
-        except NotFound:
-            if is_over:
-                return
-        job = client.job(job_id)
-        is_over = job.is_final or job.attempt > attempt
-        if not is_over:
-            time.sleep(next(pauses))
 
 
 @contextmanager
@@ -135,3 +121,18 @@ def _tell(job: Job, told: str) -> str:
     if news != told:
         note(news)
     return news
+
+
+def all_ranks(job: Job) -> Sequence[int]:
+    """The ranks of a job's workers. For a job that does not run, the ranks that its file asks for."""
+    if job.workers:
+        return [worker.rank for worker in job.workers]
+    roles = job.spec.get("roles") or {"": job.spec}
+    return range(sum(worker_range(role.get("workers", 1))[1] for role in roles.values()))
+
+
+def _tell_left_out(job: Job, shown: Sequence[int]) -> None:
+    """Say where to find the output of the workers that are not shown."""
+    if not all(rank in shown for rank in all_ranks(job)):
+        which = f"ranks {', '.join(map(str, shown))} are" if len(shown) > 1 else f"rank {shown[0]} is"
+        note(f"only {which} shown; `muster logs -r all {job.id}` shows the others")

@@ -50,9 +50,12 @@ def demo(stay: Stay = None, training: Training = None) -> None:
     try:
         with _server(home) as client:
             _show_story(client, home, story(home / "checkpoints", training))
-            _tell_what_next(client, home)
+            _show_jobs(client)
             if console.is_terminal if stay is None else stay:
+                _tell_what_next(client, home)
                 _stay()
+            else:
+                show("\nThe demo is over, and its server is ended; `muster up -d --nodes 4x8` starts one that stays.")
     except KeyboardInterrupt:
         show("\nleaving: the server and all its jobs are ended")
     finally:
@@ -109,8 +112,9 @@ def _show_story(client: "Client", home: Path, scenes: "Sequence[Scene]") -> None
 def _picture(client: "Client", jobs: "Sequence[Job]", told: Sequence[str]) -> "RenderableType":
     from rich.console import Group
 
-    from muster.cli.drawing.dashboard import Glance, frame
     from muster.cli.terminal.text import Text
+    from muster.cli.top.glance import Glance
+    from muster.cli.top.still import frame
 
     console = screen()
     active = [job for job in jobs if not job.is_final]
@@ -119,7 +123,7 @@ def _picture(client: "Client", jobs: "Sequence[Job]", told: Sequence[str]) -> "R
     return Group(*lines, Text(), frame(glance, console, rows=console.height - len(lines) - 2))
 
 
-def _tell_what_next(client: "Client", home: Path) -> None:
+def _show_jobs(client: "Client") -> None:
     from muster.cli.drawing.job_list import job_list
     from muster.cli.server.demo_story import TRAINING
 
@@ -129,6 +133,9 @@ def _tell_what_next(client: "Client", home: Path) -> None:
     trained = next((job for job in jobs if job.name == TRAINING), None)
     if trained is not None:
         _show_training(client, trained)
+
+
+def _tell_what_next(client: "Client", home: Path) -> None:
     show(
         f"\nThe API is at {client.url}, and the dashboard will be there too. In another terminal:\n\n"
         f"  export MUSTER_HOME={home}\n"

@@ -56,6 +56,12 @@ def start_detached(command: Sequence[str], home: Path) -> Server:
     return server
 
 
+def start_warnings(home: Path) -> Sequence[str]:
+    """What a server in the background warned of when it was started."""
+    lines = _lines(Home(home).server_output, 0)
+    return [line.removeprefix("muster: ") for line in lines if line.startswith("muster: warning: ")]
+
+
 def unheeded(server: Server, options: Mapping[str, str]) -> Sequence[str]:
     """The given options that a running server was not started with."""
     said = set(pairwise([*_arguments(server.pid), ""]))

@@ -43,6 +43,13 @@ Fenced = Annotated[
 NewDatabase = Annotated[
     bool, typer.Option("--new-database", help="Go on although this machine runs what the database does not know.")
 ]
+DropChanges = Annotated[
+    bool | None,
+    typer.Option(
+        "--drop-changes/--keep-changes",
+        help="Where the configuration and changes at run time disagree: take the configuration, or keep the changes.",
+    ),
+]
 Detach = Annotated[bool, typer.Option("-d", "--detach", help="In the background; say so once it answers.")]
 Jobs = Annotated[bool, typer.Option("--jobs", help="End everything that jobs run, too. `muster up` starts them again.")]
 
@@ -63,6 +70,7 @@ def up(
     take_over: TakeOver = False,
     fenced: Fenced = False,
     new_database: NewDatabase = False,
+    drop_changes: DropChanges = None,
     detach: Detach = False,
     output: Printed = Output.TABLE,
 ) -> None:
@@ -84,16 +92,18 @@ def up(
     }
     options = {name: str(value) for name, value in said.items() if value is not None}
     asked = {"insecure-bind": insecure_bind, "take-over": take_over, "fenced": fenced, "new-database": new_database}
+    asked |= {"drop-changes": drop_changes is True, "keep-changes": drop_changes is False}
     flags = [f"--{name}" for name, is_asked in asked.items() if is_asked]
     command = [*serve_command({"home": str(folder), **options}), *flags]
     running = find_server(folder)
     if not detach:
         _become(command, folder, running)
-    from muster.cli.server.server_process import start_detached
+    from muster.cli.server.server_process import start_detached, start_warnings
 
     server = running or start_detached(command, folder)
-    if running is None and (warning := root_warning()):
-        note(warning)
+    if running is None:
+        for warning in filter(None, (root_warning(), *start_warnings(folder))):
+            note(warning)
     if output is Output.JSON:
         show_json({"url": server.url, "pid": server.pid, "home": str(folder), "token_file": str(Home(folder).token)})
     else:
@@ -114,7 +124,13 @@ def _become(command: list[str], folder: Path, running: "Server | None") -> NoRet
 def _tell_unheeded(running: "Server", options: dict[str, str]) -> None:
     from muster.cli.server.server_process import unheeded
 
-    without = unheeded(running, options)
+    without = [each for each in unheeded(running, options) if each != "--config"]
+    if "config" in options:
+        file = options["config"]
+        note(
+            f"nothing changed: the server is running already, and {file} is read when it starts; `muster config apply "
+            f"{file}` puts its rules in force now, and `muster down`, then `muster up` everything in it"
+        )
     if without:
         note(
             f"{', '.join(without)} had no effect: the server is running already; `muster down` first, then `muster up`"
@@ -141,7 +157,7 @@ def _tell(url: str, folder: Path, *, was_running: bool, is_default: bool) -> Non
     if not is_default:
         made.add_row("first", f"export MUSTER_HOME={folder}")
     made.add_row("try", "muster run -- echo hello")
-    made.add_row("", "muster submit job.yaml --dry-run")
+    made.add_row("", "echo '{name: try, run: hostname}' | muster submit - --dry-run")
     made.add_row("", "muster top")
     show(Text("Muster was running already" if was_running else "Muster is running", style="green"))
     show(made, screen())

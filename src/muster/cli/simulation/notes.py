@@ -5,6 +5,8 @@ from pathlib import Path
 
 from muster.cli.simulation.setup import ReplayOptions
 from muster.cli.terminal.screen import note
+from muster.formats.traces.columns import probably_meant
+from muster.formats.traces.trace_csv import COLUMNS, COLUMNS_SHOWN
 from muster.model.errors import InvalidInput
 from muster.model.job import JobState
 from muster.model.policy import Policy
@@ -28,6 +30,18 @@ def tell_skipped(trace: Trace) -> None:
     if trace.skipped:
         left_out, who = ("1 job was", "it") if trace.skipped == 1 else (f"{trace.skipped:,} jobs were", "they")
         _tell(trace.name, f"{left_out} left out: the file does not say how long {who} ran or on how much")
+
+
+def tell_columns(trace: Trace) -> None:
+    """Say which columns of the file are not used, what they were probably meant to be, and which exist."""
+    if not trace.unused:
+        return
+    meant = [(each, probably_meant(each, COLUMNS)) for each in trace.unused]
+    said = [each if name is None else f"{each} (should it be {name}?)" for each, name in meant[:COLUMNS_SHOWN]]
+    more = f" and {len(meant) - COLUMNS_SHOWN} more" if len(meant) > COLUMNS_SHOWN else ""
+    columns, are = ("column", "is") if len(meant) == 1 else ("columns", "are")
+    known = f"; those that are known: {', '.join(COLUMNS)}, dur_TYPE_s"
+    _tell(trace.name, f"the {columns} {', '.join(said)}{more} {are} not used{known}")
 
 
 def tell_rows(trace: Trace) -> None:

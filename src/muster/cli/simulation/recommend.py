@@ -5,6 +5,7 @@ from pathlib import Path
 
 from muster.cli.simulation.notes import (
     tell_besides,
+    tell_columns,
     tell_hidden,
     tell_replay,
     tell_rows,
@@ -54,6 +55,7 @@ def recommend_settings(options: ReplayOptions, output: Output, html: Path | None
     whole = setup_of(replace(options, since=None), around)
     base = replace(whole, trace=latest(whole.trace, options.since or PERIOD))
     tell_skipped(base.trace)
+    tell_columns(base.trace)
     tell_rows(base.trace)
     tell_search(whole.trace, base.trace, present.rules, options)
     given = base.circumstances

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 # The simulator and what it needs are imported when the command runs, so that the other commands start fast.
 # ruff: noqa: PLC0415
 
-TraceFile = Annotated[str, typer.Option("--trace", metavar="FILE", help="Who submitted what and when: CSV or SWF.")]
+SAMPLE = "sample"
+TRACE_HELP = f"Who submitted what and when: CSV or SWF; {SAMPLE} is one to try."
+TraceFile = Annotated[str, typer.Option("--trace", metavar="FILE", help=TRACE_HELP)]
 Policies = Annotated[
     list[str] | None,
     typer.Option(
@@ -108,6 +110,9 @@ Packed = Annotated[
 ]
 TypeBlind = Annotated[bool, typer.Option("--type-blind", help="Keep from the scheduler how fast GPU types are.")]
 
+SAMPLE = "sample"
+"""The name of the trace that comes with Muster."""
+
 NO_RESTART_COST = "0s"
 """What restarts cost when policies are compared and nothing else is said."""
 
@@ -140,7 +145,7 @@ def simulate(
     from muster.cli.simulation.setup import ReplayOptions
 
     options = ReplayOptions(
-        trace=trace,
+        trace=_found(trace),
         policy=",".join(policy or ()),
         cluster=cluster,
         restart_cost=restart_cost or "",
@@ -167,9 +172,24 @@ def simulate(
         _compare(replace(options, restart_cost=restart_cost or NO_RESTART_COST), output, html)
 
 
+def _found(trace: str) -> str:
+    """The file of a trace. `sample` is the one that comes with Muster, unless there is a file of that name."""
+    from muster.formats.traces.trace_file import sample_trace
+
+    return str(sample_trace()) if trace == SAMPLE and not Path(SAMPLE).exists() else trace
+
+
 def _compare(options: "ReplayOptions", output: Output, html: Path | None) -> None:
     """Replay what the options ask for, print the figures, and write the report if one is wanted."""
-    from muster.cli.simulation.notes import tell_besides, tell_ends, tell_hidden, tell_rows, tell_skipped, tell_unused
+    from muster.cli.simulation.notes import (
+        tell_besides,
+        tell_columns,
+        tell_ends,
+        tell_hidden,
+        tell_rows,
+        tell_skipped,
+        tell_unused,
+    )
     from muster.cli.simulation.policies import policies_asked
     from muster.cli.simulation.setup import (
         cluster_source,
@@ -191,6 +211,7 @@ def _compare(options: "ReplayOptions", output: Output, html: Path | None) -> Non
     tell_unused(cluster_source(options), around.unused)
     base = setup_of(options, around)
     tell_skipped(base.trace)
+    tell_columns(base.trace)
     tell_rows(base.trace)
     results = [(setup, _replay(setup, named)) for setup in setups(options, base) for named in policies]
     rows = [_figures(setup, made) for setup, made in results]

@@ -16,6 +16,17 @@ def seconds(text: str, option: str) -> float:
         raise InvalidInput(f"{option}: {error.problem}") from None
 
 
+def moment(text: str, option: str) -> str:
+    """A time, or a length of time after another moment. It is only checked: the server knows the other moment."""
+    from muster.formats.text.units import BadValue, moment_ms
+
+    try:
+        moment_ms(text, 0)
+    except BadValue as error:
+        raise InvalidInput(f"{option}: {error.problem}") from None
+    return text
+
+
 def pair(text: str, option: str) -> tuple[str, str]:
     """`KEY=VALUE`."""
     key, separator, value = text.partition("=")

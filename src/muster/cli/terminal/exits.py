@@ -1,7 +1,7 @@
 """What the exit code of a command says, in one place.
 
 0 done · 1 the job failed · 2 wrong use or invalid file · 3 refused · 4 not found · 5 cannot reach the server ·
-6 timed out or cancelled.
+6 timed out or cancelled. `muster run` ends with the code of its program.
 """
 
 from collections.abc import Iterable
@@ -39,6 +39,12 @@ def exit_of_error(error: MusterError) -> int:
 def exit_of_state(state: str) -> Exit:
     """The exit code of a command that waited for a job, which is now in this state."""
     return _OF_STATE.get(JobState(state), Exit.DONE) if state in tuple(JobState) else Exit.DONE
+
+
+def exit_of_program(state: str, code: int | None) -> int:
+    """The exit code of a command that ran a program as a job: the program's own code once it has ended by itself."""
+    ended = exit_of_state(state)
+    return code if ended is Exit.FAILED and code else ended
 
 
 def exit_of_states(states: Iterable[str]) -> Exit:

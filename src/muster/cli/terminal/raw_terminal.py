@@ -1,4 +1,4 @@
-"""The terminal of an interactive job, on the terminal that the command was typed in.
+"""The terminal of an interactive job, or a command beside a worker, on the terminal that the command was typed in.
 
 Bytes go both ways as binary frames of a websocket. The size of the window is sent in text frames,
 `{"resize": [rows, columns]}`. The terminal is raw meanwhile. It is always restored, also after an error.
@@ -13,8 +13,10 @@ import termios
 import time
 import tty
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from threading import Thread
+from typing import Any
+from urllib.parse import quote, urlencode
 
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
@@ -23,7 +25,7 @@ from muster.cli.terminal.screen import note
 from muster.client.answers import Job
 from muster.client.client import Client
 from muster.client.pauses import pauses_s
-from muster.model.errors import Conflict, MusterError, NotFound, Refused, Unauthenticated, Unreachable
+from muster.model.errors import Conflict, InvalidInput, MusterError, NotFound, Refused, Unauthenticated, Unreachable
 from muster.model.job import JobState
 
 READ_BYTES = 16 << 10
@@ -46,21 +48,42 @@ def attach_when_running(client: Client, job_id: str) -> Job:
 
 def attach_terminal(client: Client, job_id: str) -> None:
     """Connect this terminal to the terminal of a job, until the job ends or closes the connection."""
-    with _connected(client, job_id) as socket:
-        woken, wake = os.pipe()
-        reader = Thread(target=_show, args=(socket, wake), daemon=True)
-        with raw_terminal(), _window_watched(socket):
-            reader.start()
-            try:
-                _type(socket, woken)
-            finally:
-                socket.close()
-                reader.join(timeout=OPEN_TIMEOUT_S)
-                os.close(woken)
+    with _connected(client, job_id, "attach") as socket:
+        _talk(socket, is_raw=True, ends_input=False)
 
 
-def _connected(client: Client, job_id: str) -> ClientConnection:
-    url = f"ws{client.url.removeprefix('http')}/v1/jobs/{job_id}/attach"
+def run_beside(client: Client, job_id: str, line: str, *, rank: int, has_terminal: bool) -> int:
+    """Run a command beside a worker, on this terminal or with these files, and return its exit code."""
+    query = urlencode({"command": line, "rank": rank, "terminal": str(has_terminal).lower()})
+    with _connected(client, job_id, f"exec?{query}") as socket:
+        end = _talk(socket, is_raw=has_terminal, ends_input=True)
+    match end:
+        case {"exit": int(code)}:
+            return code
+        case {"problem": str(problem)}:
+            raise Conflict(f"{job_id}: {problem}")
+        case _:
+            raise Unreachable(f"the connection to the command beside {job_id} broke off; the command is ended")
+
+
+def _talk(socket: ClientConnection, *, is_raw: bool, ends_input: bool) -> dict[str, Any]:
+    """Transfer bytes both ways until the other side ends. Returns what it said at the end."""
+    woken, wake = os.pipe()
+    end: dict[str, Any] = {}
+    reader = Thread(target=_show, args=(socket, wake, end), daemon=True)
+    with raw_terminal() if is_raw else nullcontext(), _window_watched(socket) if is_raw else nullcontext():
+        reader.start()
+        try:
+            _type(socket, woken, ends_input=ends_input)
+        finally:
+            socket.close()
+            reader.join(timeout=OPEN_TIMEOUT_S)
+            os.close(woken)
+    return end
+
+
+def _connected(client: Client, job_id: str, path: str) -> ClientConnection:
+    url = f"ws{client.url.removeprefix('http')}/v1/jobs/{quote(job_id, safe='')}/{path}"
     headers = {"Authorization": f"Bearer {client.token}"}
     try:
         return connect(url, additional_headers=headers, open_timeout=OPEN_TIMEOUT_S, max_size=FRAME_BYTES, proxy=None)
@@ -72,28 +95,39 @@ def _connected(client: Client, job_id: str) -> ClientConnection:
 
 def _refusal(error: InvalidStatus) -> MusterError:
     """The error for a handshake that the server refused."""
-    kinds: dict[int, type[MusterError]] = {401: Unauthenticated, 403: Refused, 404: NotFound, 409: Conflict}
+    kinds: dict[int, type[MusterError]] = {
+        401: Unauthenticated,
+        403: Refused,
+        404: NotFound,
+        409: Conflict,
+        422: InvalidInput,
+    }
     kind = kinds.get(error.response.status_code, Unreachable)
     with suppress(ValueError, AttributeError):
         return kind(str(json.loads(error.response.body or b"{}").get("detail") or "the server does not attach to it"))
     return kind(f"the server does not attach to it: {error}")
 
 
-def _show(socket: ClientConnection, wake: int) -> None:
-    """Copy what the job prints to this terminal. Closes `wake` when there is no more."""
+def _show(socket: ClientConnection, wake: int, end: dict[str, Any]) -> None:
+    """Copy what the job prints to this terminal, and note what is said at the end. Then closes `wake`."""
     try:
         for frame in socket:
             if isinstance(frame, bytes):
                 sys.stdout.buffer.write(frame)
                 sys.stdout.buffer.flush()
+            else:
+                end.update(json.loads(frame))
     except ConnectionClosed:
         pass
     finally:
         os.close(wake)
 
 
-def _type(socket: ClientConnection, woken: int) -> None:
-    """Copy what is typed here to the job, until the job is gone. The end of the input ends only the typing."""
+def _type(socket: ClientConnection, woken: int, *, ends_input: bool) -> None:
+    """Copy what is typed here to the job, until the job is gone. The end of the input ends only the typing.
+
+    With `ends_input` the other side is told of it.
+    """
     typed = sys.stdin.fileno()
     sources = [typed, woken]
     while True:
@@ -103,9 +137,10 @@ def _type(socket: ClientConnection, woken: int) -> None:
         data = os.read(typed, READ_BYTES)
         if not data:
             sources.remove(typed)
-            continue
+            if not ends_input:
+                continue
         try:
-            socket.send(data)
+            socket.send(data or json.dumps({"end_input": True}))
         except ConnectionClosed:
             return
 

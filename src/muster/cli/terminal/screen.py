@@ -10,16 +10,19 @@ import json
 import os
 import sys
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING
 
 import typer
-from rich.console import Console, ConsoleOptions, RenderableType
-from rich.measure import Measurement
-from rich.segment import Segment
-from rich.text import Text as RichText
 
-from muster.cli.terminal.text import Text
 from muster.model.printable import as_json, one_line, printable
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+    from muster.cli.terminal.text import Text
+
+# What draws is imported when something is drawn: JSON, ids and messages do not need it.
+# ruff: noqa: PLC0415
 
 PIPED_COLUMNS = 100
 """The least width of output to a file or another program. `show` makes it as wide as the longest line needs."""
@@ -28,28 +31,12 @@ WIDE_COLUMNS = 110
 """From this width on, tables have their optional columns."""
 
 
-class _Screen(Console):
-    """Leaves a broken pipe to the command line. Rich would end the process with exit code 1."""
-
-    def on_broken_pipe(self) -> None:
-        """Pass the error on. Rich calls this while it handles the error."""
-        self.quiet = True
-        raise BrokenPipeError
-
-    def render_str(self, text: str, **settings: Any) -> RichText:
-        """Text in a cell or a title."""
-        return super().render_str(printable(text), **settings)
-
-    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
-        """All that is drawn, also what was not made of our own `Text`. Rich's own control codes are left alone."""
-        for segment in super().render(renderable, options):
-            yield segment if segment.control else segment._replace(text=printable(segment.text))
-
-
-def screen(*, stderr: bool = False) -> Console:
+def screen(*, stderr: bool = False) -> "Console":
     """The terminal, or the file or pipe in its place."""
+    from muster.cli.terminal.console import SafeConsole
+
     # What a file or a server says is plain text: square brackets in a job's name are no markup.
-    console = _Screen(highlight=False, markup=False, emoji=False, stderr=stderr, soft_wrap=False)
+    console = SafeConsole(highlight=False, markup=False, emoji=False, stderr=stderr, soft_wrap=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = PIPED_COLUMNS
     return console
@@ -60,23 +47,25 @@ def is_terminal() -> bool:
     return sys.stdout.isatty()
 
 
-def is_plain(console: Console) -> bool:
+def is_plain(console: "Console") -> bool:
     """True where only ASCII can be shown."""
     return not console.encoding.lower().startswith("utf")
 
 
-def is_piped(console: Console) -> bool:
+def is_piped(console: "Console") -> bool:
     """True when the output is not a terminal, and COLUMNS does not say how wide it may be."""
     return not console.is_terminal and "COLUMNS" not in os.environ
 
 
-def is_wide(console: Console) -> bool:
+def is_wide(console: "Console") -> bool:
     """True when there is room for optional columns."""
     return is_piped(console) or console.width >= WIDE_COLUMNS
 
 
-def show(body: RenderableType, console: Console | None = None) -> None:
+def show(body: "RenderableType", console: "Console | None" = None) -> None:
     """Print something for people. Piped output is as wide as it needs to be, and no line is padded."""
+    from rich.measure import Measurement
+
     console = console or screen()
     if is_piped(console):
         unbounded = console.options.update(width=UNBOUNDED_COLUMNS)
@@ -85,8 +74,10 @@ def show(body: RenderableType, console: Console | None = None) -> None:
         console.print(line, no_wrap=True, overflow="ignore", crop=False)
 
 
-def rendered(body: RenderableType, console: Console) -> Iterable[Text]:
+def rendered(body: "RenderableType", console: "Console") -> "Iterable[Text]":
     """The lines of something for people, without blanks at their ends."""
+    from muster.cli.terminal.text import Text
+
     for segments in console.render_lines(body, pad=False):
         line = Text()
         for segment in segments:

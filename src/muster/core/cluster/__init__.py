@@ -1,8 +1,12 @@
 """The index of free capacity: by node, by topology domain and by what a worker asks for, with overlay and undo.
 
     tree         the topology as arrays, nodes numbered along it
+    node_filter  which nodes a job accepts by their labels and names
+    windows      reservations as uses that exclude jobs
     setting      tiers, pools and GPU types, looked up fast
+    tenancy      which uses of a node exclude one another
     free_states  what a node has left, interned
+    node_use     what a job occupies, node by node
     capacity     what is free, node by node, with forks and roll-backs
     emptied      what would be free if some jobs were gone, kept from plan to plan
     horizons     what is free for jobs of different lengths, while some of it is promised

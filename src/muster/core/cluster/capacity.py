@@ -12,42 +12,15 @@ from collections.abc import Iterable
 from itertools import accumulate
 
 from muster.core.cluster.free_states import Ask, FreeStates, Hardware
+from muster.core.cluster.node_use import Footprint, NodeUse
 from muster.core.cluster.slots import SlotView
+from muster.core.cluster.tenancy import MOST_TENANTS, SHARED, kinds_in
 from muster.core.cluster.tree import Tree
 from muster.model.node import Node
 from muster.model.policy import Pool
 from muster.model.resources import GPU_MILLI
 
-
-class NodeUse:
-    """What one job occupies on one node. Never changed once made."""
-
-    __slots__ = ("cpu_milli", "devices", "disk_bytes", "gpu_milli", "memory_bytes", "node")
-
-    def __init__(
-        self, node: int, devices: tuple[tuple[int, int], ...], cpu_milli: int, memory_bytes: int, disk_bytes: int
-    ) -> None:
-        self.node = node
-        self.devices = devices
-        """(device number, thousandths) pairs."""
-        self.gpu_milli = sum([milli for _, milli in devices])
-        self.cpu_milli = cpu_milli
-        self.memory_bytes = memory_bytes
-        self.disk_bytes = disk_bytes
-
-
-def per_device(uses: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """One entry per device. The uses of workers of one job that share a GPU are added up."""
-    total: dict[int, int] = {}
-    for device, milli in uses:
-        total[device] = total.get(device, 0) + milli
-    return tuple(total.items())
-
-
-Footprint = tuple[NodeUse, ...]
-"""All that one job occupies, one entry per node."""
-
-_Change = tuple[int, tuple[int, ...], int, int, int, int, int]
+_Change = tuple[int, tuple[int, ...], int, int, int, int, int, int]
 
 
 class Capacity:
@@ -57,6 +30,7 @@ class Capacity:
         "_cpu",
         "_disk",
         "_memory",
+        "_tenants",
         "_totals",
         "_undo",
         "_used",
@@ -92,6 +66,7 @@ class Capacity:
         self._cpu: array[int]
         self._memory: array[int]
         self._disk: array[int]
+        self._tenants: list[int]
         self.number: list[int]
         self.stamps: array[int]
         """By node, the number of the change that made it what it is. Forks with the same stamp are equal there."""
@@ -108,6 +83,7 @@ class Capacity:
         made._cpu = array("q", [node.cpu_milli for node in tree.nodes])
         made._memory = array("q", [node.memory_bytes for node in tree.nodes])
         made._disk = array("q", [node.disk_bytes for node in tree.nodes])
+        made._tenants = [0] * len(tree.nodes)
         made.number = [made._state_number(index) for index in range(len(tree.nodes))]
         made.stamps = array("q", [0] * len(tree.nodes))
         made._shelve_all()
@@ -150,6 +126,7 @@ class Capacity:
         made._cpu = self._cpu[:]
         made._memory = self._memory[:]
         made._disk = self._disk[:]
+        made._tenants = self._tenants.copy()
         made.number = self.number.copy()
         made.stamps = self.stamps[:]
         made.is_shelved = shelved
@@ -170,6 +147,7 @@ class Capacity:
         self._cpu[index] = other._cpu[index]
         self._memory[index] = other._memory[index]
         self._disk[index] = other._disk[index]
+        self._tenants[index] = other._tenants[index]
         self.stamps[index] = other.stamps[index]
         self.touched.append(index)
         self._shelve(index, other.number[index])
@@ -188,6 +166,7 @@ class Capacity:
             self._cpu[index] + node.cpu_milli - before.cpu_milli,
             self._memory[index] + node.memory_bytes - before.memory_bytes,
             self._disk[index] + node.disk_bytes - before.disk_bytes,
+            self._tenants[index],
         )
         self.states.has_suspects = any(self.states.hardware[kind].suspect for kind in self.hardware)
         self.settle()
@@ -211,17 +190,20 @@ class Capacity:
                 self._cpu[index] - sign * use.cpu_milli,
                 self._memory[index] - sign * use.memory_bytes,
                 self._disk[index] - sign * use.disk_bytes,
+                self._tenants[index] + sign * use.tenancy.adds,
             )
 
     def give_on(self, index: int, uses: Iterable[NodeUse]) -> None:
         """Free what several jobs use on one node, in one step."""
         used = list(self._used[index])
         cpu, memory, disk = self._cpu[index], self._memory[index], self._disk[index]
+        tenants = self._tenants[index]
         for use in uses:
             for device, milli in use.devices:
                 used[device] -= milli
             cpu, memory, disk = cpu + use.cpu_milli, memory + use.memory_bytes, disk + use.disk_bytes
-        self._set(index, tuple(used), cpu, memory, disk)
+            tenants -= use.tenancy.adds
+        self._set(index, tuple(used), cpu, memory, disk, tenants)
 
     def mark(self) -> int:
         """A point to which `rollback` returns."""
@@ -231,11 +213,12 @@ class Capacity:
         """Undo everything since the mark, newest first."""
         undo = self._undo
         while len(undo) > mark:
-            index, used, cpu, memory, disk, stamp, number = undo.pop()
+            index, used, cpu, memory, disk, tenants, stamp, number = undo.pop()
             self._used[index] = used
             self._cpu[index] = cpu
             self._memory[index] = memory
             self._disk[index] = disk
+            self._tenants[index] = tenants
             self.stamps[index] = stamp
             self.touched.append(index)
             self._shelve(index, number)
@@ -252,13 +235,14 @@ class Capacity:
         self.changed.clear()
         self.touched.clear()
 
-    def _set(self, index: int, used: tuple[int, ...], cpu: int, memory: int, disk: int) -> None:
-        before = (self._used[index], self._cpu[index], self._memory[index], self._disk[index], self.stamps[index])
-        self._undo.append((index, *before, self.number[index]))
+    def _set(self, index: int, used: tuple[int, ...], cpu: int, memory: int, disk: int, tenants: int) -> None:
+        before = (self._used[index], self._cpu[index], self._memory[index], self._disk[index], self._tenants[index])
+        self._undo.append((index, *before, self.stamps[index], self.number[index]))
         self._used[index] = used
         self._cpu[index] = cpu
         self._memory[index] = memory
         self._disk[index] = disk
+        self._tenants[index] = tenants
         self.states.changes += 1
         self.stamps[index] = self.states.changes
         self.touched.append(index)
@@ -267,6 +251,7 @@ class Capacity:
     def _state_number(self, index: int) -> int:
         whole, partial = self.states.devices(self.usable[index], self._used[index])
         cpu, memory, disk = self._cpu[index], self._memory[index], self._disk[index]
+        tenants = self._tenants[index]
         return self.states.number(
             (
                 self.hardware[index],
@@ -275,6 +260,7 @@ class Capacity:
                 max(0, cpu),
                 max(0, memory),
                 max(0, disk),
+                min(tenants, SHARED) if tenants <= MOST_TENANTS else kinds_in(tenants),
             )
         )
 
@@ -296,8 +282,7 @@ class Capacity:
                 self.free_milli[level][domain_of[index]] += delta
 
     def _free_of(self, number: int) -> int:
-        state = self.states.states[number]
-        return state.whole * GPU_MILLI + sum(state.partial)
+        return self.states.free_milli[number]
 
     def view(self, ask: Ask, group: int = 1) -> SlotView:
         """An up-to-date view of how many workers of this ask (or groups of them) fit where."""
@@ -326,7 +311,10 @@ class Capacity:
         if known is not None and known[0] == len(self.changed):
             return known[1]
         table = self.states.slots(ask)
-        total = sum([table[number] * len(nodes) for number, nodes in self.shelves.items() if nodes])
+        if ask.where is None:
+            total = sum([table[number] * len(nodes) for number, nodes in self.shelves.items() if nodes])
+        else:
+            total = sum([table[self.number[node]] for node in ask.where.nodes])
         self._totals[ask] = (len(self.changed), total)
         return total
 
@@ -336,19 +324,30 @@ class Capacity:
             any((not ask.gpu_milli or kind.gpu_type == ask.gpu_type) and kind.pool in ask.pools for ask in asks)
             for kind in self.states.hardware
         ]
-        return [good[kind] for kind in self.hardware]
+        where = asks[0].where  # A job says once for all of its roles which nodes it accepts.
+        if where is None:
+            return [good[kind] for kind in self.hardware]
+        return [is_allowed and good[kind] for is_allowed, kind in zip(where.allows, self.hardware, strict=True)]
 
     def free_on(self, index: int) -> int:
-        """Free GPU thousandths of one node."""
-        return self._free_of(self.number[index])
+        """Free GPU thousandths of one node, whether or not its tenants let another job use them."""
+        state = self.states.states[self.number[index]]
+        return state.whole * GPU_MILLI + sum(state.partial)
 
     def free_milli_for(self, ask: Ask) -> int:
-        """Free GPU thousandths of the ask's type in its pools, even where no worker fits into them."""
-        total = 0
+        """Free GPU thousandths of the ask's type on nodes that it may use, even where no worker fits into them.
+
+        Next to ordinary tenants they count also for a job that wants nodes for itself: these tenants may leave.
+        """
+        total, where, refuses = 0, ask.where, ask.tenancy.refuses & ~SHARED
         for number, nodes in self.shelves.items():
-            hardware = self.states.hardware[self.states.states[number].hardware]
-            if nodes and hardware.usable and hardware.gpu_type == ask.gpu_type and hardware.pool in ask.pools:
-                total += len(nodes) * self._free_of(number)
+            state = self.states.states[number]
+            hardware = self.states.hardware[state.hardware]
+            if not nodes or state.tenants & refuses:
+                continue
+            if hardware.usable and hardware.gpu_type == ask.gpu_type and hardware.pool in ask.pools:
+                count = len(nodes) if where is None else sum(where.allows[node] for node in nodes)
+                total += count * self._free_of(number)
         return total
 
     def holds(self, footprint: Footprint) -> bool:
@@ -363,6 +362,7 @@ class Capacity:
                 self._cpu[index] < use.cpu_milli
                 or self._memory[index] < use.memory_bytes
                 or self._disk[index] < use.disk_bytes
+                or kinds_in(self._tenants[index]) & use.tenancy.refuses
             ):
                 return False
         return True

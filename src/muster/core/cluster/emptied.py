@@ -5,7 +5,8 @@ On a large cluster most nodes stay what they were between two plans, and so does
 
 from collections.abc import Callable, Iterable, Sequence
 
-from muster.core.cluster.capacity import Capacity, NodeUse
+from muster.core.cluster.capacity import Capacity
+from muster.core.cluster.node_use import NodeUse
 from muster.model.ids import JobId
 from muster.model.limits import EMPTIED_CAPACITIES
 

@@ -7,6 +7,8 @@ gangs that the cluster could still place, is computed once per (state, ask) and 
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from muster.core.cluster.node_filter import NodeFilter
+from muster.core.cluster.tenancy import CLOSED, ORDINARY, Tenancy, kinds_in
 from muster.model.ids import GpuType, PoolName
 from muster.model.resources import GPU_MILLI
 
@@ -38,9 +40,16 @@ class FreeState(NamedTuple):
     cpu_milli: int
     memory_bytes: int
     disk_bytes: int
+    tenants: int = 0
+    """The mask of the kinds of tenants that the node has."""
+
+    @property
+    def free_milli(self) -> int:
+        """Free GPU thousandths. What a sole tenant leaves unused is free for no job."""
+        return 0 if self.tenants & CLOSED else self.whole * GPU_MILLI + sum(self.partial)
 
 
-Remains = tuple[int, int, tuple[int, ...], int, int, int]
+Remains = tuple[int, int, tuple[int, ...], int, int, int, int]
 """A free state as a plain tuple. Making a tuple with named fields would cost more than the lookup itself."""
 
 
@@ -58,6 +67,11 @@ class Ask(NamedTuple):
     """Whether the worker may go to nodes that failed recently."""
     takes_shared: bool = True
     """Whether the worker may go to nodes on which other jobs use a GPU."""
+    tenancy: Tenancy = ORDINARY
+    where: NodeFilter | None = None
+    """The nodes that the worker may go to; None for all. What fits into a state does not depend on it."""
+    is_spread: bool = False
+    """Whether a node takes only one worker of the gang."""
 
     @property
     def devices(self) -> int:
@@ -89,6 +103,8 @@ class FreeStates:
 
     def __init__(self) -> None:
         self.states: list[FreeState] = []
+        self.free_milli: list[int] = []
+        """Free GPU thousandths of each state."""
         self._number: dict[Remains, int] = {}
         self._content: list[tuple[object, ...]] = []
         """The content of each state. Ties are broken by content, never by which state was seen first."""
@@ -119,7 +135,9 @@ class FreeStates:
         known = self._number.get(state)
         if known is None:
             known = self._number[state] = len(self.states)
-            self.states.append(FreeState(*state))
+            made = FreeState(*state)
+            self.states.append(made)
+            self.free_milli.append(made.free_milli)
             self._content.append((*self.hardware[state[0]], *state[1:]))
         return known
 
@@ -146,13 +164,13 @@ class FreeStates:
         hardware = self.hardware[state.hardware]
         if not hardware.usable or hardware.pool not in ask.pools or (hardware.suspect and not ask.takes_suspects):
             return 0
-        if state.whole < hardware.gpus and not ask.takes_shared:
+        if state.tenants & ask.tenancy.refuses or (state.whole < hardware.gpus and not ask.takes_shared):
             return 0
-        fits = NO_BOUND
+        fits = 1 if ask.is_spread else NO_BOUND
         if ask.gpu_milli:
             if hardware.gpu_type != ask.gpu_type:
                 return 0
-            fits = _gpu_fit(ask.gpu_milli, state.whole, state.partial)
+            fits = min(fits, _gpu_fit(ask.gpu_milli, state.whole, state.partial))
         if ask.cpu_milli:
             fits = min(fits, state.cpu_milli // ask.cpu_milli)
         if ask.memory_bytes:
@@ -206,7 +224,7 @@ class FreeStates:
             workers = self.slots(ask)[number]
             suspect, reserved, harm, left_milli, price_milli = self.rank(ask, workers, number)
             state = self.states[number]
-            free_milli = state.whole * GPU_MILLI + sum(state.partial)
+            free_milli = state.free_milli
             harm_each = (harm + left_milli) // max(workers, 1)
             known = self._fill[key] = (suspect, reserved, harm_each, free_milli, price_milli)
         return known
@@ -219,7 +237,7 @@ class FreeStates:
 
     def _stranded_milli(self, state: FreeState) -> int:
         """Free GPU thousandths that the reference shapes could not use, weighted: the fragmentation measure of FGD."""
-        free_milli = state.whole * GPU_MILLI + sum(state.partial)
+        free_milli = state.free_milli
         if not free_milli:
             return 0
         gpu_type = self.hardware[state.hardware].gpu_type
@@ -274,6 +292,7 @@ def remains(state: FreeState, ask: Ask, workers: int) -> FreeState:
         state.cpu_milli - workers * ask.cpu_milli,
         state.memory_bytes - workers * ask.memory_bytes,
         state.disk_bytes - workers * ask.disk_bytes,
+        state.tenants | kinds_in(ask.tenancy.adds),
     )
 
 

@@ -8,7 +8,9 @@ from itertools import islice, product
 from typing import NamedTuple
 
 from muster.core.cluster.free_states import Ask
+from muster.core.cluster.node_filter import NodeFilter, filter_key
 from muster.core.cluster.setting import Setting
+from muster.core.cluster.tenancy import Tenancy
 from muster.core.cluster.tree import Tree
 from muster.model.ids import GpuType, PoolName
 from muster.model.job import Placement, RunningJob
@@ -69,8 +71,8 @@ class Gang(NamedTuple):
         ]
 
 
-def gang_of(spec: JobSpec, setting: Setting, sizes: dict[str, int] | None = None) -> Gang:
-    """The gang of a job at its smallest size, or at the given size per role."""
+def gang_of(spec: JobSpec, setting: Setting, sizes: dict[str, int] | None = None, *, user: str = "") -> Gang:
+    """The gang of a job that a user submitted, at its smallest size or at the given size per role."""
     pools = setting.pools_for(tier=spec.tier, team=spec.team, can_resume=spec.can_resume)
     parts = tuple(
         RolePart(
@@ -81,7 +83,12 @@ def gang_of(spec: JobSpec, setting: Setting, sizes: dict[str, int] | None = None
         for role in spec.roles
     )
     widest, prefer = _levels(spec.topology, setting)
-    return Gang(parts=parts, choices=_choices(spec.roles, parts, pools, setting), widest=widest, prefer=prefer)
+    return Gang(
+        parts=parts,
+        choices=_choices(spec, parts, pools, setting, setting.tenancy(spec, user)),
+        widest=widest,
+        prefer=prefer,
+    )
 
 
 def running_gang(job: RunningJob, setting: Setting) -> Gang:
@@ -89,16 +96,32 @@ def running_gang(job: RunningJob, setting: Setting) -> Gang:
     sizes = {role.name: 0 for role in job.spec.roles}
     for worker in job.workers:
         sizes[worker.role] += 1
-    return gang_of(job.spec, setting, sizes)
+    return gang_of(job.spec, setting, sizes, user=job.user)
 
 
 def gang_key(spec: JobSpec) -> tuple[object, ...]:
-    """Jobs with equal keys, in one tier and team, have equal gangs."""
+    """Jobs with equal keys, in one tier and team and admitted to the same reservations, have equal gangs."""
     return (
         tuple((role.name, role.workers_min, role.request) for role in spec.roles),
         spec.parallelism,
         spec.topology,
         spec.can_resume,
+        filter_key(spec),
+        spec.exclusive,
+    )
+
+
+def with_refusals(gang: Gang, refuses: int, setting: Setting) -> Gang:
+    """The same gang that cannot be next to these tenants (a mask)."""
+    return with_tenancy(gang, setting.refusing(gang.choices[0].asks[0].tenancy, refuses))
+
+
+def with_tenancy(gang: Gang, tenancy: Tenancy) -> Gang:
+    """The same gang with another tenancy. All asks of a gang have one in common."""
+    return gang._replace(
+        choices=tuple(
+            choice._replace(asks=tuple(ask._replace(tenancy=tenancy) for ask in choice.asks)) for choice in gang.choices
+        )
     )
 
 
@@ -117,7 +140,7 @@ def _levels(topology: TopologySpec, setting: Setting) -> tuple[int, int]:
 
 
 def _choices(
-    roles: tuple[RoleSpec, ...], parts: tuple[RolePart, ...], pools: tuple[PoolName, ...], setting: Setting
+    spec: JobSpec, parts: tuple[RolePart, ...], pools: tuple[PoolName, ...], setting: Setting, tenancy: Tenancy
 ) -> tuple[Choice, ...]:
     """Open pools before reserved ones, faster types before slower ones, then in the order the job lists them."""
     open_pools = tuple(pool for pool in pools if not setting.is_reserved(pool))
@@ -125,7 +148,9 @@ def _choices(
     if open_pools == pools:
         ladders = ladders[:1]
     return tuple(
-        choice for ladder in ladders for choice in sorted(_by_type(roles, parts, ladder, setting), key=_slowest_last)
+        choice
+        for ladder in ladders
+        for choice in sorted(_by_type(spec, parts, ladder, setting, tenancy), key=_slowest_last)
     )
 
 
@@ -134,15 +159,20 @@ def _slowest_last(choice: Choice) -> int:
 
 
 def _by_type(
-    roles: tuple[RoleSpec, ...], parts: tuple[RolePart, ...], pools: tuple[PoolName, ...], setting: Setting
+    spec: JobSpec, parts: tuple[RolePart, ...], pools: tuple[PoolName, ...], setting: Setting, tenancy: Tenancy
 ) -> Iterator[Choice]:
-    accepted = [_accepted_types(role.request, setting) for role in roles]
-    takes_shared = _takes_shared(roles, setting)
+    roles, where = spec.roles, setting.nodes_for(spec)
+    there = setting.gpu_types if where is None else where.gpu_types
+    accepted = [_accepted_types(role.request, there) for role in roles]
+    place = _Where(
+        pools=pools,
+        takes_shared=_takes_shared(roles, setting),
+        tenancy=tenancy,
+        nodes=where,
+        is_spread=spec.topology.spread,
+    )
     for types in islice(product(*accepted), TYPE_CHOICES):
-        asks = tuple(
-            _ask(role.request, gpu_type, pools, takes_shared=takes_shared)
-            for role, gpu_type in zip(roles, types, strict=True)
-        )
+        asks = tuple(_ask(role.request, gpu_type, place) for role, gpu_type in zip(roles, types, strict=True))
         speeds = [
             _speed_milli(role.request, gpu_type, setting)
             for role, gpu_type in zip(roles, types, strict=True)
@@ -151,12 +181,12 @@ def _by_type(
         yield Choice(asks=asks, demand=demand_of(parts, asks), speed_milli=min(speeds, default=GPU_MILLI))
 
 
-def _accepted_types(request: Request, setting: Setting) -> tuple[GpuType | None, ...]:
+def _accepted_types(request: Request, there: tuple[GpuType, ...]) -> tuple[GpuType | None, ...]:
     if not request.gpu_milli:
         return (None,)
     if not request.gpu_types:
-        return setting.gpu_types
-    return tuple(gpu_type for gpu_type in request.gpu_types if gpu_type in setting.gpu_types)
+        return there
+    return tuple(gpu_type for gpu_type in request.gpu_types if gpu_type in there)
 
 
 def _takes_shared(roles: tuple[RoleSpec, ...], setting: Setting) -> bool:
@@ -169,15 +199,28 @@ def _takes_shared(roles: tuple[RoleSpec, ...], setting: Setting) -> bool:
     return roles[0].workers_min * roles[0].request.gpu_milli <= setting.tree.largest_node_gpus * GPU_MILLI
 
 
-def _ask(request: Request, gpu_type: GpuType | None, pools: tuple[PoolName, ...], *, takes_shared: bool) -> Ask:
+class _Where(NamedTuple):
+    """What all asks of a job have in common: where its workers may go."""
+
+    pools: tuple[PoolName, ...]
+    takes_shared: bool
+    tenancy: Tenancy
+    nodes: NodeFilter | None
+    is_spread: bool
+
+
+def _ask(request: Request, gpu_type: GpuType | None, place: _Where) -> Ask:
     return Ask(
         gpu_milli=request.gpu_milli,
         gpu_type=gpu_type,
         cpu_milli=request.cpu_milli,
         memory_bytes=request.memory_bytes,
         disk_bytes=request.disk_bytes,
-        pools=pools,
-        takes_shared=takes_shared,
+        pools=place.pools,
+        takes_shared=place.takes_shared,
+        tenancy=place.tenancy,
+        where=place.nodes,
+        is_spread=place.is_spread,
     )
 
 

@@ -7,7 +7,9 @@ as there are enough horizons: beyond `BACKFILL_HORIZONS` a promised start is tre
 
 from bisect import bisect_left
 
-from muster.core.cluster.capacity import Capacity, Footprint
+from muster.core.cluster.capacity import Capacity
+from muster.core.cluster.node_use import Footprint
+from muster.core.cluster.windows import ReservedWindow
 from muster.model.limits import BACKFILL_HORIZONS
 
 FOREVER_MS = 1 << 60
@@ -102,3 +104,16 @@ class Horizons:
     def _after(self, start_ms: int) -> list[Capacity]:
         """The horizons from which a promise for `start_ms` is taken away."""
         return [layer for cut, layer in zip(self._cuts, self._layers, strict=True) if cut > start_ms]
+
+
+def horizons_at(free: Capacity, windows: tuple[ReservedWindow, ...], now_ms: int) -> Horizons:
+    """The horizons of a capacity under these reservations. Those that have begun are taken away from it for good."""
+    made = Horizons(free)
+    for window in windows:
+        if now_ms < window.reservation.to_ms and window.reservation.from_ms <= now_ms:
+            free.take(window.footprint)
+            free.forget_marks()
+    for window in windows:
+        if window.reservation.from_ms > now_ms:
+            made.reserve(window.footprint, window.reservation.from_ms)
+    return made

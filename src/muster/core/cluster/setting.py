@@ -1,10 +1,15 @@
 """The rules a plan is made under, for fast lookup: tiers by name, pools by name, GPU types that exist."""
 
+from muster.core.cluster.node_filter import FilterKey, NodeFilter, filter_key
+from muster.core.cluster.tenancy import SHARED, Tenancy, tenancy_of
 from muster.core.cluster.tree import Tree
+from muster.core.cluster.windows import ReservedWindow, admitted_kinds
 from muster.model.ids import GpuType, PoolName, TeamPath, TierName
 from muster.model.limits import TURN_RESERVE_PART
+from muster.model.machines.reservation import RESERVATIONS, Reservation
 from muster.model.policy import Policy, Pool, Tier
 from muster.model.resources import GPU_MILLI
+from muster.model.scenario import Scenario
 from muster.model.spec import JobSpec
 
 
@@ -12,6 +17,9 @@ class Setting:
     """Everything an operator configured, and the shape of the cluster."""
 
     __slots__ = (
+        "_filters",
+        "_refusing",
+        "_tenancies",
         "gpu_types",
         "gpus",
         "is_strict",
@@ -21,9 +29,18 @@ class Setting:
         "tier_rank",
         "tiers",
         "tree",
+        "windows",
     )
 
-    def __init__(self, *, tree: Tree, tiers: tuple[Tier, ...], pools: tuple[Pool, ...], policy: Policy) -> None:
+    def __init__(
+        self,
+        *,
+        tree: Tree,
+        tiers: tuple[Tier, ...],
+        pools: tuple[Pool, ...],
+        policy: Policy,
+        reservations: tuple[Reservation, ...] = (),
+    ) -> None:
         self.tree = tree
         self.tiers = tiers
         self.tier_rank: dict[TierName, int] = {tier.name: rank for rank, tier in enumerate(tiers)}
@@ -37,7 +54,24 @@ class Setting:
             if node.gpus:
                 kind = (node.pool, node.gpu_type)
                 self.gpus[kind] = self.gpus.get(kind, 0) + node.gpus
+        self.windows: tuple[ReservedWindow, ...] = tuple(
+            ReservedWindow(number, each, tree) for number, each in enumerate(reservations[:RESERVATIONS])
+        )
+        self._tenancies: dict[tuple[bool, int], Tenancy] = {}
+        self._refusing: dict[tuple[int, int], Tenancy] = {}
+        self._filters: dict[FilterKey, NodeFilter] = {}
         self.gpu_types: tuple[GpuType, ...] = tuple(sorted({gpu_type: None for _, gpu_type in self.gpus}))
+
+    @classmethod
+    def of(cls, scenario: Scenario, tree: Tree) -> "Setting":
+        """What a whole situation says of the rules, with its cluster as a tree."""
+        return cls(
+            tree=tree,
+            tiers=scenario.tiers,
+            pools=scenario.pools,
+            policy=scenario.policy,
+            reservations=scenario.reservations,
+        )
 
     def tier(self, name: TierName) -> Tier:
         """The tier called `name`. Admission has made sure that it exists."""
@@ -52,6 +86,49 @@ class Setting:
     def is_preemptible(self, spec: JobSpec) -> bool:
         """True when neither its file nor its tier protects a job."""
         return spec.preemptible and self.tier(spec.tier).preemptible
+
+    def nodes_for(self, spec: JobSpec) -> NodeFilter | None:
+        """The nodes that a job accepts by their labels and names; None for all. Equal wishes give the same object."""
+        key = filter_key(spec)
+        if key is None:
+            return None
+        known = self._filters.get(key)
+        if known is None:
+            known = self._filters[key] = NodeFilter(key, self.tree)
+        return known
+
+    def tenancy(self, spec: JobSpec, user: str) -> Tenancy:
+        """Next to which tenants the jobs of a user cannot be."""
+        if not self.windows:
+            return tenancy_of(exclusive=spec.exclusive)
+        return self._admitted(exclusive=spec.exclusive, kinds=admitted_kinds(self.windows, spec.team, user))
+
+    def admitted_too(self, tenancy: Tenancy, kinds: int) -> Tenancy:
+        """The tenancy of jobs that do not refuse these windows (a mask) either."""
+        before = sum([window.kind for window in self.windows if not window.kind & tenancy.refuses])
+        return self._admitted(exclusive=bool(tenancy.refuses & SHARED), kinds=before | kinds)
+
+    def _admitted(self, *, exclusive: bool, kinds: int) -> Tenancy:
+        """The one object for jobs that these windows admit."""
+        known = self._tenancies.get((exclusive, kinds))
+        if known is None:
+            known = self._tenancies[(exclusive, kinds)] = tenancy_of(exclusive=exclusive, admitted=kinds)
+        return known
+
+    def refusing(self, tenancy: Tenancy, refuses: int) -> Tenancy:
+        """The same tenancy that cannot be next to these tenants. Equal ones are one object."""
+        if tenancy.refuses == refuses:
+            return tenancy
+        key = (tenancy.adds, refuses)
+        known = self._refusing.get(key)
+        if known is None:
+            known = self._refusing[key] = Tenancy(adds=tenancy.adds, refuses=refuses)
+        return known
+
+    @property
+    def reservations(self) -> tuple[Reservation, ...]:
+        """All reservations, by number."""
+        return tuple(window.reservation for window in self.windows)
 
     @property
     def gpu_milli(self) -> int:
@@ -68,7 +145,7 @@ class Setting:
 
     def grace_ms(self, spec: JobSpec) -> int:
         """How long a job may take to leave once it is told to."""
-        return spec.checkpoint.grace_ms if spec.checkpoint is not None else self.policy.stop_grace_ms
+        return spec.grace_ms(self.policy.stop_grace_ms)
 
     def pools_for(self, *, tier: TierName, team: TeamPath, can_resume: bool) -> tuple[PoolName, ...]:
         """The pools that a job may use, by name."""

@@ -39,6 +39,10 @@ class SlotView:
             self.nodes = [table[number] // self.group for number in capacity.number]
         else:
             self.nodes = [table[number] for number in capacity.number]
+        if self.ask.where is not None:
+            self.nodes = [
+                count if is_allowed else 0 for count, is_allowed in zip(self.nodes, self.ask.where.allows, strict=True)
+            ]
         self.sums = [[] for _ in range(tree.node_level)]
         inner = self.nodes
         for level in range(tree.node_level - 1, -1, -1):
@@ -72,7 +76,9 @@ class SlotView:
         return changed
 
     def _recount(self, node: int) -> None:
-        tree = self._capacity.tree
+        tree, where = self._capacity.tree, self.ask.where
+        if where is not None and not where.allows[node]:
+            return
         count = self._table[self._capacity.number[node]]
         grain, level = self._grain, tree.node_level
         if level == grain and self.group > 1:

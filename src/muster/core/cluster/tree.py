@@ -81,9 +81,10 @@ class Tree:
 
 def same_place(before: Node, after: Node) -> bool:
     """True when the change affects neither the numbering of nodes, nor the device count, nor which asks exist."""
-    return (before.domains, before.gpus, before.gpu_type, before.pool) == (
+    return (before.domains, before.gpus, before.gpu_type, before.pool, before.labels) == (
         after.domains,
         after.gpus,
         after.gpu_type,
         after.pool,
+        after.labels,
     )

@@ -4,22 +4,27 @@ Reasons are found with the same fit check that planning uses, on the post-plan s
 away. Jobs that are alike share the answer, so ten thousand jobs cost no more to explain than their classes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from muster.core.cluster.gang import Gang
+from muster.core.cluster.node_use import Footprint
+from muster.core.explaining.departing import Departing
 from muster.core.explaining.forecast import StartForecast
+from muster.core.explaining.in_line import AT_THE_NEXT_CHANGE, STRICT, WaitingLine
 from muster.core.explaining.not_considered import not_considered
 from muster.core.explaining.place_in_tier import PlacesInTier
 from muster.core.explaining.post_plan import PostPlan
+from muster.core.explaining.protection import Protections
+from muster.core.explaining.quota_reasons import quota_reasons
+from muster.core.explaining.wording import named, time_left
 from muster.core.order.queueing import JobClass
-from muster.core.order.quota import Breach
 from muster.core.order.tier_walk import TierWalk
 from muster.core.snapshot import Snapshot
-from muster.model.ids import JobId, natural
+from muster.model.ids import GpuType, JobId, natural
 from muster.model.job import WaitingJob
-from muster.model.plan import Plan, Promise, Reason, ReasonCode
+from muster.model.plan import Basis, Plan, Promise, Reason, ReasonCode
 from muster.model.records import evolve
-from muster.model.resources import gpus_text
 from muster.model.team import ANY_TYPE
 
 
@@ -29,28 +34,67 @@ class Explanation:
 
     job: JobId
     position: int
-    """Its place in the queue, counted from 1 over all tiers."""
+    """Its place among all that wait, counted from 1: the job that starts first, as far as is known, has the first."""
     reasons: tuple[Reason, ...]
     p50_ms: int | None
     """It starts by then in half of all cases. None when that cannot be estimated."""
     p90_ms: int | None
+    starts_if: tuple[str, ...] = ()
+    """Changes of its size with which it would start now, as far as that was looked up."""
 
 
 def explain_all(snapshot: Snapshot, plan: Plan, now_ms: int) -> tuple[Explanation, ...]:
-    """Explain every job that the plan leaves waiting, in queue order; jobs that may not be considered come last."""
-    explainer = _Explainer(snapshot, plan, now_ms)
+    """Explain every job that the plan leaves waiting, the one that starts first in front.
+
+    Jobs that may not be considered come last.
+    """
+    in_order = _in_order(snapshot, plan, now_ms)
+    explainer = _Explainer(snapshot, plan, [job_id for _, job_id in in_order])
     forecast = StartForecast(snapshot, plan)
-    found: list[Explanation] = []
-    for group, job_id in _in_order(snapshot, plan, now_ms):
+    considered: list[tuple[JobClass, Explanation]] = []
+    for group, job_id in in_order:
         p50_ms, p90_ms = forecast.estimate(job_id, group.gang)
         reasons = explainer.reasons(snapshot.queue.jobs[job_id], group)
-        found.append(Explanation(job=job_id, position=len(found) + 1, reasons=reasons, p50_ms=p50_ms, p90_ms=p90_ms))
+        told = Explanation(job=job_id, position=0, reasons=reasons, p50_ms=p50_ms, p90_ms=p90_ms)
+        considered.append((group, told))
+    found = _by_start(considered, plan)
     for job_id, job in sorted(snapshot.queue.jobs.items(), key=lambda entry: natural(entry[0])):
-        if job.held or job.unmet:
-            found.append(
-                Explanation(job=job_id, position=len(found) + 1, reasons=not_considered(job), p50_ms=None, p90_ms=None)
-            )
+        if job_id not in snapshot.queue.class_of:
+            reasons = not_considered(job, now_ms)
+            found.append(Explanation(job=job_id, position=len(found) + 1, reasons=reasons, p50_ms=None, p90_ms=None))
     return tuple(found)
+
+
+def _by_start(in_order: list[tuple[JobClass, Explanation]], plan: Plan) -> list[Explanation]:
+    """Jobs with their places, by when they start at the latest.
+
+    A job passes another that is in front of it by order if its promise is earlier: because it may preempt, because its
+    GPUs come free first, or because quota stops only the other. Without a promise it passes only jobs that want other
+    GPU types, since its estimate does not know what was promised to them.
+    """
+    promised = {promise.job: None for promise in plan.promises}
+    late_ms: dict[GpuType, int] = {}
+    keyed: list[tuple[int, int]] = []
+    for number, (group, each) in enumerate(in_order):
+        kinds = [kind for choice in group.gang.choices[:1] for kind, _ in choice.demand if kind != ANY_TYPE]
+        key = each.p90_ms or 0
+        if each.job not in promised:
+            key = max([key, *(late_ms.get(kind, 0) for kind in kinds or late_ms)])
+        for kind in kinds:
+            late_ms[kind] = max(key, late_ms.get(kind, 0))
+        keyed.append((key, number))
+    return [replace(in_order[number][1], position=place) for place, (_, number) in enumerate(sorted(keyed), start=1)]
+
+
+def place_at(explained: Explanation, others: Iterable[Explanation], likely_ms: int | None) -> int:
+    """The place of a job that is likely to start at a time that was found out in another way than its own estimate.
+
+    Jobs behind it that start earlier even if they are late go first.
+    """
+    if likely_ms is None:
+        return explained.position
+    behind = [each.p90_ms for each in others if each.position > explained.position and each.p90_ms is not None]
+    return explained.position + sum(1 for late_ms in behind if late_ms < likely_ms)
 
 
 def explain(job_id: JobId, snapshot: Snapshot, plan: Plan, now_ms: int) -> Explanation | None:
@@ -68,7 +112,15 @@ def with_place(explained: Explanation, places: PlacesInTier | None) -> Explanati
     return explained if reason is None else replace(explained, reasons=(*explained.reasons, reason))
 
 
-_NOT_BY_PLACE = (ReasonCode.QUOTA_LIMIT, ReasonCode.NEVER_FITS, ReasonCode.HELD, ReasonCode.DEPENDENCY)
+_LACKS_ROOM = (ReasonCode.CAPACITY, ReasonCode.FRAGMENTED, ReasonCode.TOPOLOGY)
+
+_NOT_BY_PLACE = (
+    ReasonCode.QUOTA_LIMIT,
+    ReasonCode.NEVER_FITS,
+    ReasonCode.HELD,
+    ReasonCode.DEPENDENCY,
+    ReasonCode.BEGIN,
+)
 
 
 def _in_order(snapshot: Snapshot, plan: Plan, now_ms: int) -> list[tuple[JobClass, JobId]]:
@@ -102,19 +154,16 @@ def _by_tier_and_band(snapshot: Snapshot) -> Iterator[list[JobClass]]:
 class _Explainer:
     """Finds reasons, once for all jobs that are alike."""
 
-    def __init__(self, snapshot: Snapshot, plan: Plan, now_ms: int) -> None:
+    def __init__(self, snapshot: Snapshot, plan: Plan, in_order: list[JobId]) -> None:
         self._post_plan = PostPlan(snapshot, plan)
-        self._snapshot = snapshot
-        self._now_ms = now_ms
+        self._now_ms = plan.now_ms
         self._promises: dict[JobId, Promise] = {promise.job: promise for promise in plan.promises}
-        self._blockers = {
-            job_id: blocked.detail
-            for blocked in plan.blocked
-            if blocked.code is ReasonCode.HELD_BY_OTHERS
-            for job_id in blocked.jobs
-        }
+        self._line = WaitingLine(self._post_plan.draft, in_order)
+        self._protections = Protections(self._post_plan.draft)
+        self._departing = Departing(self._post_plan.draft)
+        self._gangs: dict[int, Gang] = {}
         self._by_class: dict[tuple[int, bool], tuple[Reason, ...]] = {}
-        self._by_gang: dict[tuple[int, int, bool], tuple[Reason, ...]] = {}
+        self._by_gang: dict[tuple[object, ...], tuple[Reason, ...]] = {}
 
     def reasons(self, job: WaitingJob, group: JobClass) -> tuple[Reason, ...]:
         """All reasons why a job of this class waits."""
@@ -125,69 +174,73 @@ class _Explainer:
         key = (group.order, relaxed)
         known = self._by_class.get(key)
         if known is None:
+            fit = self._fit_reasons(group, job, relaxed=relaxed)
             known = self._by_class[key] = (
-                *self._quota_reasons(group),
-                *(_addressed(reason, job) for reason in self._fit_reasons(group, job, relaxed=relaxed)),
+                *quota_reasons(group, self._gang(group), self._post_plan.ledger),
+                *(_addressed(reason, job) for reason in fit),
+                *self._protected(group, fit, relaxed=relaxed),
             )
-        if all(reason.code is ReasonCode.QUOTA_BORROW for reason in known):
-            return (*known, self._behind(job))
+        in_line = self._line.reasons(job.id, group, self._gang(group))
+        if any(reason.rule == STRICT for reason in in_line):
+            # A shorter job would not help it.
+            known = tuple(reason for reason in known if reason.code is not ReasonCode.HELD_BY_OTHERS)
+        told = (*known, *in_line)
+        if all(reason.code is ReasonCode.QUOTA_BORROW for reason in told):
+            return (*told, AT_THE_NEXT_CHANGE)
+        return told
+
+    def _protected(
+        self, group: JobClass, fit: tuple[Reason, ...], *, relaxed: bool, promised: Footprint = ()
+    ) -> tuple[Reason, ...]:
+        """What protects running jobs whose place the class could take, if it lacks room at all."""
+        if not any(reason.code in _LACKS_ROOM for reason in fit):
+            return ()
+        level = group.gang.widest if relaxed else group.gang.prefer
+        return self._protections.reasons(group, level, promised)
+
+    def _gang(self, group: JobClass) -> Gang:
+        """The gang of a class, without the choices that could never run here."""
+        known = self._gangs.get(group.gang_number)
+        if known is None:
+            known = self._gangs[group.gang_number] = self._post_plan.possible(group.gang)
         return known
 
     def _is_relaxed(self, job: WaitingJob) -> bool:
         return self._now_ms >= job.spec.topology.relaxes_ms(job.submitted_ms)
 
     def _promised_reasons(self, job: WaitingJob, group: JobClass, promise: Promise) -> tuple[Reason, ...]:
-        level = group.gang.widest if self._is_relaxed(job) else group.gang.prefer
+        quota = quota_reasons(group, self._gang(group), self._post_plan.ledger)
+        if promise.basis is Basis.DEPARTURES:
+            leaving = self._departing.reason(promise)
+            if leaving is not None:
+                return (*quota, leaving)
+        relaxed = self._is_relaxed(job)
+        level = group.gang.widest if relaxed else group.gang.prefer
         end_ms = self._now_ms + group.limit_ms
-        fit = self._post_plan.why_not_yet(promise, group.gang, job.spec, level, end_ms)
-        return (*self._quota_reasons(group), *(_addressed(reason, job) for reason in fit)) or (self._promised(promise),)
+        gang = self._line.within_quota(group, self._gang(group))
+        fit = self._post_plan.why_not_yet(promise, gang, job.spec, level, end_ms)
+        guarded = self._protected(group, fit, relaxed=relaxed, promised=self._post_plan.promised(job.id))
+        told = (*quota, *(_addressed(reason, job) for reason in fit), *guarded)
+        if all(reason.code is ReasonCode.QUOTA_BORROW for reason in told):
+            return (*told, self._promised(promise))
+        return told
 
     def _fit_reasons(self, group: JobClass, job: WaitingJob, *, relaxed: bool) -> tuple[Reason, ...]:
-        key = (group.gang_number, group.limit_ms, relaxed)
+        gang = self._line.within_quota(group, self._gang(group))
+        key = (group.gang_number, group.limit_ms, relaxed, gang.choices)
         known = self._by_gang.get(key)
         if known is None:
-            level = group.gang.widest if relaxed else group.gang.prefer
+            level = gang.widest if relaxed else gang.prefer
             end_ms = self._now_ms + group.limit_ms
-            known = self._by_gang[key] = self._post_plan.why_not(group.gang, job.spec, level, end_ms)
+            known = self._by_gang[key] = self._post_plan.why_not(gang, job.spec, level, end_ms)
         return known
 
-    def _quota_reasons(self, group: JobClass) -> tuple[Reason, ...]:
-        """Limits that stop the class on every type it accepts, or borrowing when its team has used up its guarantee."""
-        ledger = self._post_plan.ledger
-        breaches = [ledger.breach(group.account, choice.demand) for choice in group.gang.choices]
-        found = [breach for breach in breaches if breach is not None]
-        if found and len(found) == len(breaches):
-            return tuple(dict.fromkeys(_limit_reason(breach) for breach in found))
-        guaranteed = ledger.guaranteed_above(group.team)
-        if guaranteed and not any(
-            ledger.within_guarantee(team, choice.demand) for team in guaranteed for choice in group.gang.choices
-        ):
-            return (_borrow_reason(guaranteed[0]),)
-        return ()
-
     def _promised(self, promise: Promise) -> Reason:
-        minutes = -(-(promise.start_ms - self._now_ms) // 60_000)
-        more = len(promise.nodes) - 1
-        where = promise.nodes[0] + (f" and {more} more node{'s' if more > 1 else ''}" if more else "")
         return Reason(
             code=ReasonCode.CAPACITY,
-            message=f"its GPUs on {where} are still in use",
-            would_help=f"nothing needed: it starts there in {minutes} min at the latest",
-        )
-
-    def _behind(self, job: WaitingJob) -> Reason:
-        """The reason left when the gang would fit: a job in front of it must not be delayed."""
-        ahead = self._blockers.get(job.id, "") or "jobs in front of it"
-        if not self._snapshot.setting.policy.backfill:
-            return Reason(
-                code=ReasonCode.HELD_BY_OTHERS,
-                message=f"waits behind {ahead}: the policy lets nothing pass a blocked job",
-                would_help="a higher tier or priority, or a policy with backfill",
-            )
-        return Reason(
-            code=ReasonCode.HELD_BY_OTHERS,
-            message=f"waits behind {ahead}, which it must not delay",
-            would_help="a shorter max_duration lets it run in front; it is considered again at the next change",
+            message=f"its GPUs on {named(promise.nodes)} are still in use",
+            would_help=f"nothing needed: it starts there in {time_left(promise.start_ms - self._now_ms)} at the latest",
+            until_ms=promise.start_ms,
         )
 
 
@@ -196,24 +249,3 @@ def _addressed(reason: Reason, job: WaitingJob) -> Reason:
     if reason.code is not ReasonCode.POOL:
         return reason
     return evolve(reason, message=f"{reason.message} tier {job.spec.tier} of team {job.spec.team}")
-
-
-def _limit_reason(breach: Breach) -> Reason:
-    kind = "GPUs" if breach.gpu_type == ANY_TYPE else f"{breach.gpu_type} GPUs"
-    used, limit = gpus_text(breach.used_milli), gpus_text(breach.limit_milli)
-    wanted = gpus_text(breach.wanted_milli)
-    missing = gpus_text(breach.used_milli + breach.wanted_milli - breach.limit_milli)
-    return Reason(
-        code=breach.code,
-        message=f"team {breach.team} uses {used} of at most {limit} {kind}; this job needs {wanted}",
-        would_help=f"{missing} {kind if missing != '1' else kind.removesuffix('s')} of the team coming free, or a "
-        "higher limit",
-    )
-
-
-def _borrow_reason(team: str) -> Reason:
-    return Reason(
-        code=ReasonCode.QUOTA_BORROW,
-        message=f"team {team} has used up its guarantee, so this job runs only on what others leave idle",
-        would_help="the team's own jobs ending, or a larger guarantee",
-    )

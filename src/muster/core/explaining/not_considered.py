@@ -1,22 +1,44 @@
-"""Why a job is not even considered: it is held, waits for other jobs or for its turn, or pauses."""
+"""Why a job is not even considered: it is held, waits for its time, for other jobs or for its turn, or pauses."""
 
+from muster.model.ids import JobId
 from muster.model.job import Job, WaitingJob
 from muster.model.plan import Reason, ReasonCode
+from muster.model.printable import moment_text, span_text
+from muster.model.spec import Begin
 
 
-def not_considered(job: WaitingJob) -> tuple[Reason, ...]:
-    """Why a job of the snapshot is passed over: it is held, or waits for other jobs."""
+def not_considered(job: WaitingJob, now_ms: int) -> tuple[Reason, ...]:
+    """Why a job of the snapshot is passed over: it is held, or waits for its time or for other jobs."""
+    early = (_too_early(job.spec.begin, job.submitted_ms, now_ms),) if job.early else ()
+    return (*early, *_wished(job.id, job.unmet, is_held=job.held))
+
+
+def not_queued(job: Job, now_ms: int) -> tuple[Reason, ...]:
+    """Why a job is not in the snapshot at all: its time or its turn in its array has not come, or it pauses."""
+    if job.state.is_final or job.state.holds_resources:
+        return ()
+    if job.awaits_turn:
+        message = f"its array {job.array_parent} runs only so many tasks at once, and its turn has not come"
+        return (Reason(code=ReasonCode.DEPENDENCY, message=message, would_help="other tasks of the array ending"),)
+    if job.not_before_ms is not None and job.spec.begin.begins_ms(job.submitted_ms) > now_ms:
+        early = _too_early(job.spec.begin, job.submitted_ms, now_ms)
+        return (early, *_wished(job.id, job.unmet, is_held=job.held))
+    if job.not_before_ms is not None:
+        message = f"it could not be started {job.faults_in_a_row} times in a row and pauses"
+        seconds = -(-max(job.not_before_ms - now_ms, 0) // 1000)
+        helps = f"nothing needed: it is tried again in {seconds} s"
+        return (Reason(code=ReasonCode.NODE_HEALTH, message=message, would_help=helps),)
+    return ()
+
+
+def _wished(job: JobId, unmet: tuple[JobId, ...], *, is_held: bool) -> tuple[Reason, ...]:
     reasons: list[Reason] = []
-    if job.held:
+    if is_held:
         reasons.append(
-            Reason(
-                code=ReasonCode.HELD,
-                message="its user put it on hold",
-                would_help=f"muster release {job.id}",
-            )
+            Reason(code=ReasonCode.HELD, message="its user put it on hold", would_help=f"muster release {job}")
         )
-    if job.unmet:
-        names = ", ".join(job.unmet)
+    if unmet:
+        names = ", ".join(unmet)
         reasons.append(
             Reason(
                 code=ReasonCode.DEPENDENCY,
@@ -27,16 +49,11 @@ def not_considered(job: WaitingJob) -> tuple[Reason, ...]:
     return tuple(reasons)
 
 
-def not_queued(job: Job, now_ms: int) -> tuple[Reason, ...]:
-    """Why a job is not in the snapshot at all: its turn in its array has not come, or it pauses."""
-    if job.state.is_final or job.state.holds_resources:
-        return ()
-    if job.awaits_turn:
-        message = f"its array {job.array_parent} runs only so many tasks at once, and its turn has not come"
-        return (Reason(code=ReasonCode.DEPENDENCY, message=message, would_help="other tasks of the array ending"),)
-    if job.not_before_ms is not None:
-        message = f"it could not be started {job.faults_in_a_row} times in a row and pauses"
-        seconds = -(-max(job.not_before_ms - now_ms, 0) // 1000)
-        helps = f"nothing needed: it is tried again in {seconds} s"
-        return (Reason(code=ReasonCode.NODE_HEALTH, message=message, would_help=helps),)
-    return ()
+def _too_early(begin: Begin, submitted_ms: int, now_ms: int) -> Reason:
+    begins_ms = begin.begins_ms(submitted_ms)
+    return Reason(
+        code=ReasonCode.BEGIN,
+        message=f"its user asked that it not start before {moment_text(begins_ms)}",
+        would_help=f"nothing needed: it is queued in {span_text(begins_ms - now_ms)}; "
+        "for an earlier start submit it with another `begin`",
+    )

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from muster.core.explaining.wait_bound import InFront, WaitBounds, slots_taken
 from muster.core.order.service import NEWCOMERS, band_begins_gpu_ms, band_ends_gpu_ms, band_of
 from muster.core.snapshot import Snapshot
-from muster.model.ids import JobId
+from muster.model.ids import JobId, TeamPath
 from muster.model.job import WaitingJob
 from muster.model.limits import FAR_PROMISE_MS, STARVED_BAND
 from muster.model.plan import Plan, Reason, ReasonCode
@@ -18,6 +18,8 @@ from muster.model.policy import DAY_MS, HOUR_MS, MINUTE_MS
 from muster.model.resources import GPU_MILLI, gpus_text
 from muster.model.spec import JobSpec
 
+BY_PLACE = "turns"
+"""The rule that reasons about places rest on."""
 PER_CENT = 100
 MOST_PER_CENT = 95
 """Where jobs that come take more than this, a wait that is worked out from it means nothing."""
@@ -39,6 +41,8 @@ class ServiceHistory(NamedTuple):
     """When waiting jobs will have waited too long, as far as they are watched."""
     recent: tuple[RecentJob, ...] = ()
     """Oldest first; empty where it is not known."""
+    preempted: tuple[tuple[TeamPath, tuple[int, ...]], ...] = ()
+    """When jobs of each team were told to leave within the hour; empty where only their number is known."""
 
 
 def places_in_tier(snapshot: Snapshot, plan: Plan, history: ServiceHistory | None) -> "PlacesInTier | None":
@@ -67,16 +71,20 @@ class PlacesInTier:
         if self._bounds is None:
             self._bounds = WaitBounds(self._snapshot, self._now_ms)
         front = self._bounds.in_front(job)
+        if not front.jobs and not front.behind:
+            return None
         helps = [self._wait(job, front), *self._with_others(job, front), *self._starved(job)]
         return Reason(
             code=ReasonCode.HELD_BY_OTHERS,
             message=self._who(job, front),
             would_help="; ".join(helps),
+            rule=BY_PLACE,
         )
 
     def _who(self, job: WaitingJob, front: InFront) -> str:
         if not front.jobs:
-            return "no job goes before it, but jobs behind it keep their GPUs until their turn is over or they settled"
+            until = "their turn is over or they settled" if front.yielding else "they end, because they cannot resume"
+            return f"no job goes before it, but jobs behind it keep their GPUs until {until}"
         band = band_of(job.attained_gpu_ms, starved=job.starved)
         others = " and those of other teams" if self._snapshot.setting.policy.weighs_teams else ""
         first = f"older jobs{others} that have had less than {_gpu_hours(band_ends_gpu_ms(band))}"

@@ -6,23 +6,29 @@ Each reason answers a question of the form "would it fit if …". Everything her
 from collections.abc import Iterable
 
 from muster.core.admission import bare
-from muster.core.cluster.capacity import Capacity, Footprint
+from muster.core.cluster.capacity import Capacity
 from muster.core.cluster.footprint import demand_of_running, footprint_of
 from muster.core.cluster.free_states import FreeStates
-from muster.core.cluster.gang import Choice, Gang, gang_of
-from muster.core.cluster.horizons import Horizons
+from muster.core.cluster.gang import Choice, Gang, gang_of, with_refusals
+from muster.core.cluster.node_filter import filter_key
+from muster.core.cluster.node_use import Footprint
+from muster.core.cluster.tenancy import SHARED
 from muster.core.cluster.tree import Tree
+from muster.core.explaining.reserved import admitted, reserved
+from muster.core.explaining.shortage import shortage
+from muster.core.explaining.wording import named, no_more_than
 from muster.core.order.quota import account_of
-from muster.core.planning.placing.placement import fits
+from muster.core.planning.draft import PlanDraft
+from muster.core.planning.placing.placement import Seating, fits, place
 from muster.core.snapshot import Snapshot
 from muster.core.spares import opened
-from muster.model.ids import PoolName
-from muster.model.job import Placement
+from muster.model.ids import JobId, PoolName
+from muster.model.job import Placement, RunningJob, WaitingJob, beyond
+from muster.model.machines.reservation import Reservation
 from muster.model.node import ClusterSpec, Node, NodeState
 from muster.model.plan import Plan, Promise, Reason, ReasonCode
 from muster.model.policy import Pool
 from muster.model.records import evolve
-from muster.model.resources import gpus_text
 from muster.model.spec import JobSpec, Parallelism, TopologySpec
 
 
@@ -33,29 +39,58 @@ class PostPlan:
         self._snapshot = snapshot
         self._setting = snapshot.setting
         tree = snapshot.setting.tree
-        self.ledger = snapshot.ledger.fork()
-        free = snapshot.capacity.fork()
-        taken: list[tuple[JobSpec, Placement]] = []
-        for start in plan.starts:
-            job = snapshot.queue.jobs[start.job]
-            spec = job.spec
-            taken.append((spec, start.workers))
-            free.take(footprint_of(spec, start.workers, tree))
-            self.ledger.charge(account_of(job), demand_of_running(spec, start.workers, tree))
-        self._taken = taken
-        self._free = free
-        self._horizons = Horizons(free)
-        self._promised: list[Footprint] = []
-        for promise in plan.promises:
-            holder = snapshot.queue.jobs.get(promise.job) or snapshot.running.get(promise.job)
-            if holder is not None:
-                self._promised.append(footprint_of(holder.spec, promise.workers, tree))
-                self._horizons.reserve(self._promised[-1], promise.start_ms)
+        self.draft = PlanDraft(snapshot, plan.now_ms)
+        """The state after the plan, as planning sees it."""
+        self.ledger = self.draft.ledger
+        self._horizons = self.draft.horizons
+        self._taken: list[Footprint] = []
+        self._promised: dict[JobId, tuple[Promise, Footprint]] = {}
+        self._asks: JobId | None = None
+        """The job with a promise that is answered just now."""
+        self._carry_out(plan)
+        self._free = self.draft.free
+        self._now_ms = plan.now_ms
         self._bare = bare(snapshot)
         self._healthy: Capacity | None = None
         self._idle: Capacity | None = None
-        self._spares = [node for node in tree.nodes if node.spare]
+        self._spare_names = tuple(str(node.name) for node in tree.nodes if node.spare)
         self._opened: Capacity | None = None
+
+    def _carry_out(self, plan: Plan) -> None:
+        """Take what the plan gives to jobs, and note which jobs it tells to leave or to shrink."""
+        draft, snapshot, tree = self.draft, self._snapshot, self._setting.tree
+        for eviction in plan.evictions:
+            draft.evict(snapshot.running[eviction.job], eviction.for_job, eviction.why)
+        for resize in plan.resizes:
+            job = snapshot.running[resize.job]
+            grown, given_up = beyond(resize.workers, job.workers), beyond(job.workers, resize.workers)
+            draft.resizes[resize.job] = resize
+            draft.projected.charge(account_of(job), demand_of_running(job.spec, given_up, tree), sign=-1)
+            self._take(job, grown)
+        for start in plan.starts:
+            self._take(snapshot.queue.jobs[start.job], start.workers)
+        for promise in plan.promises:
+            holder = snapshot.queue.jobs.get(promise.job) or snapshot.running.get(promise.job)
+            if holder is not None:
+                footprint = footprint_of(holder.spec, promise.workers, tree)
+                self._promised[promise.job] = (promise, footprint)
+                demand = demand_of_running(holder.spec, promise.workers, tree)
+                draft.keep(promise, holder, Choice((), demand, 0), footprint)
+
+    def _take(self, job: WaitingJob | RunningJob, workers: Placement) -> None:
+        tree, end_ms = self._setting.tree, self.draft.now_ms + self._setting.limit_ms(job.spec)
+        self._taken.append(footprint_of(job.spec, workers, tree))
+        self._horizons.take(self._taken[-1])
+        self.draft.charge(account_of(job), demand_of_running(job.spec, workers, tree), end_ms)
+
+    def possible(self, gang: Gang) -> Gang:
+        """The gang with those of its choices that fit on an empty, healthy cluster; with all if none does."""
+        choices = tuple(choice for choice in gang.choices if fits(self._bare, gang, choice, gang.widest))
+        return gang._replace(choices=choices or gang.choices)
+
+    def promised(self, job_id: JobId) -> Footprint:
+        """What a job was promised; empty without a promise."""
+        return self._promised[job_id][1] if job_id in self._promised else ()
 
     def why_not(self, gang: Gang, spec: JobSpec, level: int, end_ms: int) -> tuple[Reason, ...]:
         """All reasons why a gang does not fit now inside one domain of a level; empty when it does."""
@@ -64,19 +99,23 @@ class PostPlan:
         capacity = self._horizons.until(end_ms)
         if self._fits(capacity, gang, level):
             return ()
+        if self._setting.windows and self._fits(capacity, admitted(gang, self._setting), level):
+            return (reserved(gang, self._setting, self._now_ms, lambda each: self._fits(capacity, each, level)),)
         if self._fits(self._free, gang, level):
-            return (_HELD_BY_OTHERS,)
+            return (self._held_by_others(gang, level, end_ms),)
         if not self._fits(self._bare, gang, gang.widest):
             return (_never("it does not fit even on an empty, healthy cluster"),)
         elsewhere = self._where_else(capacity, gang, spec, level)
-        scattered = any(reason.code is ReasonCode.TOPOLOGY for reason in elsewhere)
-        return elsewhere if scattered else (*elsewhere, self._how_much(capacity, gang))
+        is_enough = any(reason.code is ReasonCode.TOPOLOGY or reason.rule == NOT_EMPTY for reason in elsewhere)
+        return elsewhere if is_enough else (*elsewhere, shortage(self._free, capacity, gang, level))
 
     def why_not_yet(self, promise: Promise, gang: Gang, spec: JobSpec, level: int, end_ms: int) -> tuple[Reason, ...]:
         """The same for a job that has a promise: its own promise is not in its way."""
-        own = footprint_of(spec, promise.workers, self._setting.tree)
+        own = self.promised(promise.job)
         self._horizons.lift(own, promise.start_ms)
+        self._asks = promise.job
         reasons = self.why_not(gang, spec, level, end_ms)
+        self._asks = None
         self._horizons.reserve(own, promise.start_ms)
         return reasons
 
@@ -89,24 +128,45 @@ class PostPlan:
         Node health is also named when the gang would not fit on the idle cluster as it is.
         """
         found: list[Reason] = []
-        if (level > 0 or any(part.group > 1 for part in gang.parts)) and self._fits(capacity, self._anywhere(spec), 0):
+        if (level > 0 or any(part.group > 1 for part in gang.parts)) and self._fits(
+            capacity, self._anywhere(gang, spec), 0
+        ):
             found.append(self._topology(spec, level))
-        if self._spares and self._fits(self._without_spares(), gang, level):
+        if self._spare_names and self._fits(self._without_spares(), gang, level):
             found.append(self._kept_from_it())
-        if self._fits(self._if_healthy(), gang, level) or not self._fits(self._if_idle(), gang, gang.widest):
-            found.append(self._unhealthy())
-        if any(role.request.gpu_types for role in spec.roles) and self._fits(capacity, self._any_type(spec), level):
+        found += self._unhealthy(gang, level)
+        if self._fits(capacity, self._other_types(gang, spec), level):
             found.append(_other_type(spec))
+        if spec.exclusive and self._fits(capacity, self._like(gang, evolve(spec, exclusive=False)), level):
+            found.append(_SHARED_ONLY)
+        if filter_key(spec) is not None and self._fits(capacity, self._any_node(gang, spec), level):
+            found.append(_other_nodes(spec))
         found += self._other_pools(capacity, gang, spec, level)
         return tuple(found)
 
-    def _anywhere(self, spec: JobSpec) -> Gang:
-        loose = evolve(spec, topology=TopologySpec(), parallelism=Parallelism())
-        return gang_of(loose, self._setting)
+    def _anywhere(self, gang: Gang, spec: JobSpec) -> Gang:
+        return self._like(gang, evolve(spec, topology=TopologySpec(), parallelism=Parallelism()))
 
-    def _any_type(self, spec: JobSpec) -> Gang:
+    def _other_types(self, gang: Gang, spec: JobSpec) -> Gang:
+        """The gang on combinations of GPU types of which the job does not accept one; no choices if it accepts all."""
         roles = tuple(evolve(role, request=evolve(role.request, gpu_types=())) for role in spec.roles)
-        return gang_of(evolve(spec, roles=roles), self._setting)
+        other = self._like(gang, evolve(spec, roles=roles))
+        accepted = [role.request.gpu_types for role in spec.roles]
+        choices = [
+            choice
+            for choice in other.choices
+            if any(types and ask.gpu_type not in types for types, ask in zip(accepted, choice.asks, strict=True))
+        ]
+        return other._replace(choices=tuple(choices))
+
+    def _any_node(self, gang: Gang, spec: JobSpec) -> Gang:
+        return self._like(gang, evolve(spec, constraint="", nodelist=(), exclude=()))
+
+    def _like(self, gang: Gang, spec: JobSpec) -> Gang:
+        """The gang of another wish of the same user, who is admitted to the same reservations."""
+        refuses = gang.choices[0].asks[0].tenancy.refuses
+        refuses = refuses | SHARED if spec.exclusive else refuses & ~SHARED
+        return with_refusals(gang_of(spec, self._setting), refuses, self._setting)
 
     def _if_healthy(self) -> Capacity:
         """The same use and promises with every node ready and every GPU in order."""
@@ -139,10 +199,12 @@ class PostPlan:
 
     def _occupy(self, capacity: Capacity) -> None:
         """Take what is used and promised after the plan."""
-        for footprint in (*self._snapshot.footprints.values(), *self._promised):
+        promised = [footprint for _, footprint in self._promised.values()]
+        for footprint in (*self._snapshot.footprints.values(), *promised, *self._taken):
             capacity.take(footprint)
-        for spec, workers in self._taken:
-            capacity.take(footprint_of(spec, workers, self._setting.tree))
+        for window in self._setting.windows:
+            if window.reservation.to_ms > self._now_ms:
+                capacity.take(window.footprint)
 
     def _other_pools(self, capacity: Capacity, gang: Gang, spec: JobSpec, level: int) -> list[Reason]:
         """Pools that the job may not enter and that have room for it."""
@@ -153,18 +215,55 @@ class PostPlan:
         if spot != mine and _fits_in_pools(capacity, gang, spot, level):
             found.append(_SPOT)
         others = tuple(
-            name for name in setting.pool_names if spec.can_resume or not setting.pools.get(name, _OPEN).spot
+            name
+            for name in setting.pool_names
+            if name not in mine and (spec.can_resume or not setting.pools.get(name, _OPEN).spot)
         )
-        if others != mine and _fits_in_pools(capacity, gang, others, level):
-            closed = ", ".join(name for name in others if name not in mine)
+        alone = tuple(name for name in others if _fits_in_pools(capacity, gang, (*mine, name), level))
+        closed = alone or (others if _fits_in_pools(capacity, gang, (*mine, *others), level) else ())
+        if closed:
+            names = named(closed)
             found.append(
                 Reason(
                     code=ReasonCode.POOL,
-                    message=f"there is room in {closed}, which does not admit",
-                    would_help=f"a tier or team that {closed} admits",
+                    message=f"there is room in {names}, which {'does' if len(closed) == 1 else 'do'} not admit",
+                    would_help=f"a tier or team that {names} {'admits' if len(closed) == 1 else 'admit'}",
+                    about=tuple(map(str, closed)),
                 )
             )
         return found
+
+    def _held_by_others(self, gang: Gang, level: int, end_ms: int) -> Reason:
+        """The jobs to which the GPUs are promised where the gang would go."""
+        seating = self._seating(self._free, gang, level)
+        nodes = {use.node: None for use in (seating.footprint if seating is not None else ())}
+        promises = [
+            promise
+            for promise, footprint in self._promised.values()
+            if promise.start_ms < end_ms and promise.job != self._asks and any(use.node in nodes for use in footprint)
+        ]
+        set_aside = self._set_aside(gang, nodes, end_ms)
+        starts_ms = [promise.start_ms for promise in promises] + [each.from_ms for each in set_aside]
+        in_ms = min(starts_ms, default=end_ms) - self.draft.now_ms
+        jobs = tuple(str(promise.job) for promise in promises)
+        windows = tuple(each.name for each in set_aside)
+        also = f" or set aside by reservation {named(windows)}" if windows else ""
+        return Reason(
+            code=ReasonCode.HELD_BY_OTHERS,
+            message=f"the GPUs it could use are promised to {named(jobs) or 'jobs in front of it'}{also} "
+            "before it would be done",
+            would_help=f"a max_duration of at most {no_more_than(in_ms)}, so that it is gone in time",
+            about=(*jobs, *windows),
+        )
+
+    def _set_aside(self, gang: Gang, nodes: dict[int, None], end_ms: int) -> list[Reservation]:
+        """Reservations that shut a gang out from one of these nodes before its end."""
+        refuses = gang.choices[0].asks[0].tenancy.refuses
+        return [
+            window.reservation
+            for window in self._setting.windows
+            if any(window.shuts_out(refuses, node, self._now_ms, end_ms) for node in nodes)
+        ]
 
     def _topology(self, spec: JobSpec, level: int) -> Reason:
         name = self._setting.tree.levels[level]
@@ -179,70 +278,36 @@ class PostPlan:
             would_help="a smaller tensor-parallel size",
         )
 
-    def _unhealthy(self) -> Reason:
-        closed = (node for node in self._setting.tree.nodes if not node.state.takes_work or node.bad_gpus)
-        return Reason(
-            code=ReasonCode.NODE_HEALTH,
-            message=f"it would fit if {_named([node for node in closed if not node.spare])} were in order",
-            would_help="repairing or returning these nodes to service",
-        )
+    def _unhealthy(self, gang: Gang, level: int) -> list[Reason]:
+        """The nodes out of order where the gang would go, or without which not even an idle cluster has room."""
+        says, ill = "it would fit if {} were in order", self._ill_where_it_goes(self._if_healthy(), gang, level)
+        if not ill and not self._fits(self._if_idle(), gang, gang.widest):
+            says = "even on an idle cluster it would fit only if {} were in order"
+            ill = self._ill_where_it_goes(self._bare, gang, gang.widest)
+        helps = "repairing or returning these nodes to service"
+        reason = Reason(code=ReasonCode.NODE_HEALTH, message=says.format(named(ill)), would_help=helps, about=ill)
+        return [reason] if ill else []
+
+    def _ill_where_it_goes(self, capacity: Capacity, gang: Gang, level: int) -> tuple[str, ...]:
+        seating = self._seating(capacity, gang, level)
+        nodes = [self._setting.tree.nodes[use.node] for use in seating.footprint] if seating is not None else []
+        return tuple(str(node.name) for node in nodes if not node.state.takes_work or node.bad_gpus)
+
+    def _seating(self, capacity: Capacity, gang: Gang, level: int) -> Seating | None:
+        found = (place(capacity, gang, choice, level) for choice in gang.choices)
+        return next((seating for seating in found if seating is not None), None)
 
     def _kept_from_it(self) -> Reason:
         return Reason(
             code=ReasonCode.CAPACITY,
-            message=f"it would fit on nodes that are kept as spares for jobs that lose a node: {_named(self._spares)}",
+            message="it would fit on nodes that are kept as spares for jobs that lose a node: "
+            f"{named(self._spare_names)}",
             would_help="a lower `spares` in the policy, or other nodes coming free",
-        )
-
-    def _how_much(self, capacity: Capacity, gang: Gang) -> Reason:
-        """Whether too few GPUs are free, or enough that do not lie together. The gang is known not to fit."""
-        shortages = []
-        for at, choice in enumerate(gang.choices):
-            amounts = dict(choice.demand)
-            missing_of = [
-                (amounts[ask.gpu_type] - self._free.free_milli_for(ask), number)
-                for number, ask in enumerate(choice.asks)
-                if ask.gpu_type is not None
-            ]
-            if missing_of:
-                shortages.append((*max(missing_of), at))
-        if not shortages:
-            return _NO_CPUS
-        missing, number, at = min(shortages, key=lambda shortage: shortage[0])
-        ask = gang.choices[at].asks[number]
-        wanted = sum(milli for gpu_type, milli in gang.choices[at].demand if gpu_type == ask.gpu_type)
-        label = str(ask.gpu_type) or "GPU"
-        free = wanted - missing
-        if missing <= 0:
-            lacks_cpus = self._fits(self._free, _gpus_only(gang), 0)
-            return Reason(
-                code=ReasonCode.FRAGMENTED,
-                message=f"{gpus_text(free)} {label} are free, but "
-                + (
-                    "the nodes they are on lack the CPUs, memory or disk it asks for"
-                    if lacks_cpus
-                    else "not where its workers find enough of them together"
-                ),
-                would_help="fewer CPUs, less memory or disk per worker"
-                if lacks_cpus
-                else "smaller workers, or whole nodes coming free",
-            )
-        promised = free - capacity.free_milli_for(ask)
-        return Reason(
-            code=ReasonCode.CAPACITY,
-            message=f"needs {gpus_text(wanted)} {label}, {gpus_text(free)} are free"
-            + (f" and {gpus_text(promised)} of these promised to others" if promised > 0 else ""),
-            would_help=f"{gpus_text(missing)} more {label} coming free",
+            about=self._spare_names,
         )
 
 
 _OPEN = Pool(name=PoolName(""))
-
-_HELD_BY_OTHERS = Reason(
-    code=ReasonCode.HELD_BY_OTHERS,
-    message="the GPUs it could use are promised to jobs in front of it before it would be done",
-    would_help="a shorter max_duration, so that it is gone in time",
-)
 
 _SPOT = Reason(
     code=ReasonCode.SPOT,
@@ -250,31 +315,21 @@ _SPOT = Reason(
     would_help="a `checkpoint` in the job file",
 )
 
-_NO_CPUS = Reason(
-    code=ReasonCode.CAPACITY,
-    message="no node has enough free CPUs, memory or disk",
-    would_help="smaller workers, or jobs on these nodes ending",
+NOT_EMPTY = "exclusive"
+"""The rule of a gang that wants nodes for itself and would fit if it did not."""
+
+_SHARED_ONLY = Reason(
+    code=ReasonCode.FRAGMENTED,
+    rule=NOT_EMPTY,
+    message="it would fit, but wants nodes for itself (`exclusive`), and too few of them are empty",
+    would_help="dropping `exclusive`, or whole nodes coming free",
 )
-
-
-def _named(nodes: list[Node]) -> str:
-    return ", ".join(node.name for node in nodes[:3]) + (f" and {len(nodes) - 3} more" if len(nodes) > 3 else "")
 
 
 def _fits_in_pools(capacity: Capacity, gang: Gang, pools: tuple[PoolName, ...], level: int) -> bool:
     return any(
         fits(capacity, gang, Choice(tuple(ask._replace(pools=pools) for ask in choice.asks), (), 0), level)
         for choice in gang.choices
-    )
-
-
-def _gpus_only(gang: Gang) -> Gang:
-    """The same gang asking for nothing but GPUs."""
-    return gang._replace(
-        choices=tuple(
-            choice._replace(asks=tuple(ask._replace(cpu_milli=0, memory_bytes=0, disk_bytes=0) for ask in choice.asks))
-            for choice in gang.choices
-        )
     )
 
 
@@ -288,4 +343,14 @@ def _other_type(spec: JobSpec) -> Reason:
         code=ReasonCode.GPU_TYPE,
         message=f"it accepts only {wanted}; another type has room for it now",
         would_help="accepting more GPU types",
+    )
+
+
+def _other_nodes(spec: JobSpec) -> Reason:
+    asked = (f"`constraint: {spec.constraint}`" if spec.constraint else "", "`nodelist`" if spec.nodelist else "")
+    wishes = [wish for wish in (*asked, "`exclude`" if spec.exclude else "") if wish]
+    return Reason(
+        code=ReasonCode.CONSTRAINT,
+        message=f"nodes that {' and '.join(wishes)} leaves out have room for it now",
+        would_help=f"a {wishes[0].strip('`').partition(':')[0]} that accepts more nodes",
     )

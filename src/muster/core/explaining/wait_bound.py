@@ -44,6 +44,10 @@ class InFront(NamedTuple):
     groups or does not fit into the nodes that take work now, and where teams have guarantees or limits."""
     slots: int
     """How many slots must be taken at least while the job waits; 0 where that is not known."""
+    behind: int
+    """How many running jobs with a worse place have what the job could use."""
+    yielding: int
+    """How many of these can be told to leave for it in time."""
 
 
 class _Contender(NamedTuple):
@@ -73,6 +77,8 @@ class _Part(NamedTuple):
     jobs: int
     gpu_milli: int
     slot_ms: int
+    behind: int = 0
+    yielding: int = 0
 
 
 class WaitBounds:
@@ -102,13 +108,14 @@ class WaitBounds:
         if line is None:
             parts = [(each, *self._parts(each, key)) for each in self._contenders]
             line = self._lines[key] = _Line(parts, by_team=policy.weighs_teams)
-        jobs, gpu_milli, slot_ms = line.before(job, aged_ms(job, policy))
+        part = line.before(job, aged_ms(job, policy))
         reserved = -(-self._setting.turn_reserve_milli // max(request.gpu_milli, 1)) if band else 0
         slots = max(slots - reserved, 0)
-        return InFront(jobs, gpu_milli, slot_ms // slots if slots else None, slots)
+        wait_ms = part.slot_ms // slots if slots else None
+        return InFront(part.jobs, part.gpu_milli, wait_ms, slots, part.behind, part.yielding)
 
     def _found(self) -> list[_Contender]:
-        waiting = [self._waiting(job) for job in self._snapshot.queue.jobs.values() if not job.held and not job.unmet]
+        waiting = [self._waiting(job) for job in self._snapshot.queue.considered()]
         return waiting + [self._running(job) for job in self._snapshot.running.values()]
 
     def _waiting(self, job: WaitingJob) -> _Contender:
@@ -163,10 +170,10 @@ class WaitBounds:
             return part, part
         settling_ms = max(self._setting.policy.min_runtime_ms, SETTLING_MS)
         turn_ms = max(settling_ms, self._turn_ms)
-        older = younger = _Part(0, 0, taken * self._behind_ms(each, is_equal=False))
+        older = younger = self._behind(each, taken, self._behind_ms(each, is_equal=False))
         if each.band <= band:
             older = self._front(each, band_ends_gpu_ms(band), settling_ms, taken)
-            younger = _Part(0, 0, taken * self._behind_ms(each, is_equal=True))
+            younger = self._behind(each, taken, self._behind_ms(each, is_equal=True))
         if each.band < band:
             younger = self._front(each, band_begins_gpu_ms(band), turn_ms, taken)
         return older, younger
@@ -183,12 +190,17 @@ class WaitBounds:
     def _part_of_tier(self, each: _Contender, tier: int, *, stops_lower: bool, taken: int) -> _Part:
         """The same for a contender of another tier."""
         if each.tier < tier:
-            return _Part(1, each.spec.gang_gpu_milli, taken * (each.left_ms + each.grace_ms))
+            return _in_front(each, taken, each.left_ms + each.grace_ms)
         if each.job not in self._snapshot.running:
             return _NOTHING
         is_safe = not (each.spec.preemptible and self._setting.tiers[each.tier].preemptible)
         kept_ms = self._setting.policy.min_runtime_ms if stops_lower and not is_safe else each.left_ms
-        return _Part(0, 0, taken * (kept_ms + each.grace_ms))
+        return self._behind(each, taken, kept_ms + each.grace_ms)
+
+    def _behind(self, each: _Contender, taken: int, kept_ms: int) -> _Part:
+        """A job with a worse place. It counts while it runs, and only if it has what the other could use."""
+        is_there = int(each.job in self._snapshot.running and taken > 0)
+        return _Part(0, 0, taken * kept_ms, is_there, is_there * int(each.yields))
 
     def _front(self, each: _Contender, until_gpu_ms: int | None, then_ms: int, taken: int) -> _Part:
         """A job in front until it has had so much GPU time, and then for as long as it cannot be told to leave."""
@@ -196,7 +208,7 @@ class WaitBounds:
         front_ms = each.left_ms
         if each.yields and not each.starved and until_gpu_ms is not None:
             front_ms = max(until_gpu_ms - each.had_gpu_ms, 0) * GPU_MILLI // max(gpu_milli, 1) + then_ms
-        return _Part(1, gpu_milli, taken * (front_ms + 2 * each.grace_ms))
+        return _in_front(each, taken, front_ms + 2 * each.grace_ms)
 
     def _behind_ms(self, each: _Contender, *, is_equal: bool) -> int:
         """How long a running job with a worse place still has its GPUs."""
@@ -271,9 +283,14 @@ def _taken_by(worker: Request, request: Request) -> int:
     return max([-(-used // asked) for used, asked in amounts if asked], default=0)
 
 
+def _in_front(each: _Contender, taken: int, front_ms: int) -> _Part:
+    """A job that goes first, if it takes anything that the other could use."""
+    return _Part(1, each.spec.gang_gpu_milli, taken * front_ms) if taken else _NOTHING
+
+
 def _plus(one: _Part, other: _Part) -> _Part:
-    return _Part(one.jobs + other.jobs, one.gpu_milli + other.gpu_milli, one.slot_ms + other.slot_ms)
+    return _Part(*[left + right for left, right in zip(one, other, strict=True)])
 
 
 def _minus(one: _Part, other: _Part) -> _Part:
-    return _Part(one.jobs - other.jobs, one.gpu_milli - other.gpu_milli, one.slot_ms - other.slot_ms)
+    return _Part(*[left - right for left, right in zip(one, other, strict=True)])

@@ -4,7 +4,8 @@
     waiting              whether a job may start: dependencies, its turn in an array, a user's hold
     dependencies arrays  jobs that wait for other jobs, and arrays of tasks
     seats                which workers sit where, and which come and go in a resize
-    gang                 its workers come up, save, exit, are resized, vanish with their node
+    gang                 its workers come up, save, exit, vanish with their node
+    resizing             it goes on with more or fewer workers, in place or started again
     checkpoints          from saved parts to checkpoints, and what to resume from
     save_interval        how often to save
     verdicts             it has a slow rank, or stands still: noted, or started again

@@ -64,13 +64,19 @@ def follow(job: Job, event: CheckpointEvent) -> Step:
 def _saved(job: Job, event: CheckpointSaved) -> Job:
     """A program without steps has saved everything in its own way."""
     saved_ms = event.at_ms if event.saved_ms is None else event.saved_ms
-    return _is_safe(job, saved_ms, event.cost_ms, event.at_ms)
+    return _is_safe(job, saved_ms, event.cost_ms, None, event.at_ms)
 
 
-def _is_safe(job: Job, saved_ms: int, cost_ms: int, at_ms: int) -> Job:
+def _is_safe(job: Job, saved_ms: int, cost_ms: int, took_ms: int | None, at_ms: int) -> Job:
     """The job with its work until `saved_ms` safe. A save resets the count of faults in a row."""
     newest_ms = saved_ms if job.checkpointed_ms is None else max(saved_ms, job.checkpointed_ms)
-    saved = evolve(job, checkpointed_ms=newest_ms, checkpoint_cost_ms=cost_ms, faults_in_a_row=0)
+    saved = evolve(
+        job,
+        checkpointed_ms=newest_ms,
+        checkpoint_cost_ms=cost_ms,
+        checkpoint_took_ms=took_ms,
+        faults_in_a_row=0,
+    )
     return evolve(saved, ask_ms=next_ask_ms(saved, at_ms)) if job.state is JobState.RUNNING else saved
 
 
@@ -90,9 +96,12 @@ def _shards_saved(job: Job, event: ShardsSaved) -> Job:
         saved_ms=min(known.saved_ms, saved_ms),
         bytes=known.bytes + event.bytes,
         cost_ms=max(known.cost_ms, event.cost_ms),
+        took_ms=max(known.took_ms, event.took_ms),
     )
     after = _with(job, present)
-    return _is_safe(after, present.saved_ms, present.cost_ms, event.at_ms) if is_complete else after
+    if not is_complete:
+        return after
+    return _is_safe(after, present.saved_ms, present.cost_ms, present.took_ms or None, event.at_ms)
 
 
 def _uploaded(job: Job, event: CheckpointUploaded) -> Job:

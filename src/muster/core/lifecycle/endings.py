@@ -15,9 +15,14 @@ def settled(job: Job, at_ms: int) -> Job:
     """The job unchanged while any worker still occupies GPUs. After the last one, the job with its attempt ended."""
     if job.leaving or len(job.exited_ranks) < len(job.workers):
         return job
-    # Completion wins over a stop that is under way, because the work is done.
-    is_complete = len(job.finished_ranks) == len(job.workers)
+    # Completion wins over a stop that is under way, because the work is done. A job that asked to be started again may
+    # end with any code.
+    is_complete = len(job.finished_ranks) == len(job.workers) and not _is_requeued(job)
     return _after(job, Cause.COMPLETED if is_complete else job.cause or Cause.ERROR, at_ms)
+
+
+def _is_requeued(job: Job) -> bool:
+    return job.state is JobState.CHECKPOINTING and job.cause is Cause.REQUEUED
 
 
 def billed(job: Job, at_ms: int) -> Job:
@@ -39,6 +44,8 @@ def _after(job: Job, cause: Cause, at_ms: int) -> Job:
             return _ended(job, JobState.SUCCEEDED, cause, at_ms)
         case Cause.PREEMPTED:
             return _requeued(evolve(job, preemptions=job.preemptions + 1, requeued=True), cause, at_ms)
+        case Cause.RESIZED | Cause.REQUEUED:
+            return _requeued(job, cause, at_ms)
         case Cause.NODE_FAILURE | Cause.START_FAILURE | Cause.DAMAGED_CHECKPOINT | Cause.STRAGGLER | Cause.HANG:
             return _after_fault(job, cause, at_ms)
         case Cause.ERROR | Cause.OOM | Cause.TIMEOUT:
@@ -108,4 +115,8 @@ def _vacated(job: Job, state: JobState, cause: Cause, at_ms: int, *, ended_ms: i
         billed_ms=None,
         stragglers=(),
         hang=None,
+        next_gang=job.next_gang if cause is Cause.RESIZED and state is JobState.QUEUED else (),
+        limited_since_ms=None,
+        resized_ms=None,
+        lost_workers=0,
     )

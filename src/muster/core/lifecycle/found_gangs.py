@@ -6,7 +6,7 @@ are above all that any node has seen, so that no new worker is taken for an old 
 """
 
 from muster.core.lifecycle.desired import GIVEN_UP, desired_commands, stray_kills
-from muster.core.lifecycle.seats import occupied
+from muster.core.lifecycle.seats import with_processes
 from muster.core.lifecycle.stopping import Step
 from muster.core.lifecycle.timing import grace_ms
 from muster.core.lifecycle.waiting import waiting_state
@@ -21,7 +21,7 @@ def unknown_workers(job: Job, gang: FoundGang, node: NodeName) -> Placement:
     """The workers that a node runs although the job's record does not place them there."""
     if job.attempt != gang.attempt or not _is_same_work(job, gang):
         return gang.workers
-    seated = {(worker.rank, worker.node): worker.gpus for worker in occupied(job)}
+    seated = {(worker.rank, worker.node): worker.gpus for worker in with_processes(job)}
     return tuple(each for each in gang.workers if not _is_seated(each, seated.get((each.rank, node))))
 
 
@@ -106,6 +106,7 @@ def adopt(job: Job, event: GangAdopted) -> Step:
         grace_ms=grace_ms(job, stop_grace_ms=event.stop_grace_ms, max_duration_ms=event.max_duration_ms),
         cause=None,
         exit_code=None,
+        unmet=(),  # It has started, so that what it depends on had ended as it should; the log forgot that.
         astray=tuple(each for each in job.astray if each.attempt != event.attempt),
     )
     return after, desired_commands(after, event.at_ms)  # its maximum duration starts again, also on its nodes

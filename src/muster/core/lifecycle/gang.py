@@ -1,4 +1,4 @@
-"""The workers of a job: they come up together, save, exit, are resized, and vanish with their node.
+"""The workers of a job: they come up together, save, exit, and vanish with their node.
 
 A gang has succeeded when all of its workers ended well by themselves. When one worker fails, the others are told to
 leave.
@@ -8,26 +8,24 @@ from typing import Final
 
 from muster.core.lifecycle.desired import start_command
 from muster.core.lifecycle.endings import billed, settled
-from muster.core.lifecycle.seats import alive_ranks, current_ranks, nodes_of, ranks_of, reseat
+from muster.core.lifecycle.seats import alive_ranks, current_ranks, nodes_of, ranks_of
 from muster.core.lifecycle.stopping import Step, abandon, tell_to_leave
-from muster.core.lifecycle.timing import grace_ms, next_ask_ms
+from muster.core.lifecycle.timing import first_ask_ms, grace_ms
 from muster.model.events import (
     HEALTH,
     JobStarted,
     NodeChanged,
     NodeLost,
     NodeUnreachable,
-    ResizeOrdered,
     StartFailed,
     WorkersExited,
     WorkersStarted,
 )
 from muster.model.ids import NodeName
-from muster.model.instructions import Command, KillWorkers, SignalStop
-from muster.model.job import Cause, Job, JobState, Placement
+from muster.model.instructions import KillWorkers, SignalStop
+from muster.model.job import Cause, Job, JobState
 from muster.model.node import Node, NodeState
 from muster.model.records import evolve
-from muster.model.spec import Launch
 
 _QUEUED: Final = JobState.QUEUED
 _STARTING: Final = JobState.STARTING
@@ -42,6 +40,7 @@ def start(job: Job, event: JobStarted) -> Step:
     is_next = (event.attempt, event.generation) == (job.attempt + 1, job.generation + 1)
     if job.state is not _QUEUED or not is_next or not event.workers:
         return job, ()
+    since_ms = event.at_ms if event.limited_since_ms is None else event.limited_since_ms
     after = evolve(
         job,
         state=_STARTING,
@@ -53,11 +52,16 @@ def start(job: Job, event: JobStarted) -> Step:
         started_ms=event.at_ms,
         first_started_ms=event.at_ms if job.first_started_ms is None else job.first_started_ms,
         billed_ms=event.at_ms,
-        ends_by_ms=event.at_ms + event.max_duration_ms,
+        ends_by_ms=since_ms + event.max_duration_ms,
         grace_ms=grace_ms(job, stop_grace_ms=event.stop_grace_ms, max_duration_ms=event.max_duration_ms),
         cause=None,
         exit_code=None,
+        problem="",
         preferred_nodes=(),
+        next_gang=(),
+        limited_since_ms=event.limited_since_ms,
+        resized_ms=None if event.limited_since_ms is None else event.at_ms,
+        lost_workers=0,
     )
     return after, (start_command(after, after.workers, event.at_ms),)
 
@@ -70,7 +74,7 @@ def workers_started(job: Job, event: WorkersStarted) -> Step:
         known = frozenset(members)
         joined = [rank for rank in ready if rank in known]
         ready = tuple(sorted(dict.fromkeys((*job.ready_ranks, *joined))))
-    return _up_when_complete(evolve(job, ready_ranks=ready), event.at_ms), ()
+    return up_when_complete(evolve(job, ready_ranks=ready), event.at_ms), ()
 
 
 def workers_exited(job: Job, event: WorkersExited) -> Step:
@@ -79,7 +83,7 @@ def workers_exited(job: Job, event: WorkersExited) -> Step:
     if not ranks:
         return job, ()
     ended_well = event.exit_code == 0 and not event.told and not event.timed_out
-    after = _without(job, ranks, event.at_ms, finished=ended_well)
+    after = _at_last_step(job, _without(job, ranks, event.at_ms, finished=ended_well), event)
     if event.timed_out:
         return _out_of_time(job, after, event.at_ms)
     is_cut_short = job.state in _ACTIVE and len(after.exited_ranks) > len(job.exited_ranks)
@@ -87,9 +91,19 @@ def workers_exited(job: Job, event: WorkersExited) -> Step:
         # This log did not tell them: it was restored to an older state, or an operator ended all workers of the node.
         return abandon(after, event.at_ms, cause=Cause.NODE_FAILURE)
     if is_cut_short and event.exit_code != 0:
-        failed = evolve(after, exit_code=event.exit_code)
+        failed = _failed(after, event)
         return abandon(failed, event.at_ms, cause=_failure(failed, event))
-    return settled(_up_when_complete(after, event.at_ms), event.at_ms), ()
+    if job.cause is Cause.ERROR and not event.told and event.exit_code > (job.exit_code or 0):
+        after = _failed(after, event)  # it failed by itself too, before it was told that another had
+    return settled(up_when_complete(after, event.at_ms), event.at_ms), ()
+
+
+def _at_last_step(before: Job, job: Job, event: WorkersExited) -> Job:
+    """The job with how far the workers of its attempt were that are gone. A later attempt may have gone back."""
+    is_first = not before.exited_ranks and not before.leaving
+    if event.step is None or (not is_first and job.last_step is not None and event.step < job.last_step):
+        return job
+    return evolve(job, last_step=event.step, last_step_ms=event.step_ms)
 
 
 def start_failed(job: Job, event: StartFailed) -> Step:
@@ -102,7 +116,7 @@ def start_failed(job: Job, event: StartFailed) -> Step:
         return _done_without(job, ranks, event.at_ms), ()
     after = _without(job, ranks, event.at_ms)
     if job.state in _ACTIVE and len(after.exited_ranks) > len(job.exited_ranks):
-        return abandon(after, event.at_ms, cause=Cause.START_FAILURE)
+        return abandon(evolve(after, problem=event.message), event.at_ms, cause=Cause.START_FAILURE)
     return settled(after, event.at_ms), ()
 
 
@@ -175,7 +189,7 @@ def _moved_away(job: Job, event: NodeChanged, ranks: tuple[int, ...]) -> Step:
     by_ms = event.at_ms + job.grace_ms
     if _carries_on(job, ranks):
         after = evolve(_given_up(job, ranks, event.at_ms, by_ms=by_ms), generation=job.generation + 1)
-        return after, (_leave(after, ranks, Cause.NODE_FAILURE),)
+        return after, (leave_command(after, ranks, Cause.NODE_FAILURE),)
     nodes = nodes_of(job.workers)
     kept = _near_survivors(job, event.node.name) if event.condemns else evolve(job, preferred_nodes=nodes)
     return tell_to_leave(kept, event.at_ms, cause=Cause.NODE_FAILURE, by_ms=by_ms, state=JobState.CHECKPOINTING)
@@ -202,26 +216,6 @@ def _cut_off(job: Job, node: NodeName, at_ms: int) -> Step:
     return abandon(_near_survivors(job, node), at_ms, cause=Cause.NODE_FAILURE)
 
 
-def resize(job: Job, event: ResizeOrdered) -> Step:
-    """Let workers leave and join while the attempt goes on. One change at a time, and none once a worker has exited."""
-    change = reseat(job, event.workers)
-    if job.state not in _ACTIVE or job.leaving or job.exited_ranks or not change.is_possible:
-        return job, ()
-    paid = billed(job, event.at_ms)
-    generation = job.generation + 1
-    staying = frozenset(ranks_of(change.workers))
-    after = evolve(
-        paid,
-        generation=generation,
-        workers=change.workers,
-        leaving=change.leaving,
-        leaving_by_ms=event.at_ms + job.grace_ms if change.leaving else None,
-        ready_ranks=tuple(rank for rank in job.ready_ranks if rank in staying),
-        next_rank=job.next_rank + len(change.joining),
-    )
-    return _up_when_complete(after, event.at_ms), _resize_commands(after, change.joining, event.at_ms)
-
-
 def _out_of_time(job: Job, after: Job, at_ms: int) -> Step:
     """End the gang by timeout, because a node enforced the maximum duration without the control plane.
 
@@ -232,7 +226,14 @@ def _out_of_time(job: Job, after: Job, at_ms: int) -> Step:
         return abandon(after, at_ms, cause=Cause.TIMEOUT)
     if job.state is JobState.STOPPING and job.cause is Cause.ERROR:
         after = evolve(after, cause=Cause.TIMEOUT, exit_code=None)
-    return settled(_up_when_complete(after, at_ms), at_ms), ()
+    return settled(up_when_complete(after, at_ms), at_ms), ()
+
+
+def _failed(job: Job, event: WorkersExited) -> Job:
+    """The job with what the exit says: a code, or why there was no process that could have one."""
+    if event.problem:
+        return evolve(job, problem=event.problem)
+    return evolve(job, exit_code=event.exit_code)
 
 
 def _failure(job: Job, event: WorkersExited) -> Cause:
@@ -243,14 +244,7 @@ def _failure(job: Job, event: WorkersExited) -> Cause:
     return Cause.NODE_FAILURE if on_bad_gpu else Cause.ERROR
 
 
-def _resize_commands(job: Job, joining: Placement, at_ms: int) -> tuple[Command, ...]:
-    commands: tuple[Command, ...] = ()
-    if job.leaving:
-        commands = (_leave(job, ranks_of(job.leaving), Cause.PREEMPTED),)
-    return (*commands, start_command(job, joining, at_ms)) if joining else commands
-
-
-def _leave(job: Job, ranks: tuple[int, ...], cause: Cause) -> SignalStop:
+def leave_command(job: Job, ranks: tuple[int, ...], cause: Cause) -> SignalStop:
     """The command for workers that leave while the others go on."""
     return SignalStop(
         job=job.id,
@@ -265,7 +259,9 @@ def _leave(job: Job, ranks: tuple[int, ...], cause: Cause) -> SignalStop:
 def _after_loss(job: Job, event: NodeLost, lost: tuple[int, ...]) -> Step:
     if _carries_on(job, lost):
         reduced = _done_without(job, lost, event.at_ms)
-        return evolve(reduced, node_failures=job.node_failures + (reduced.workers != job.workers)), ()
+        members = len(job.workers) - len(reduced.workers)
+        counted = job.node_failures + (members > 0)
+        return evolve(reduced, node_failures=counted, lost_workers=job.lost_workers + members), ()
     after = _without(_near_survivors(job, event.node), lost, event.at_ms)
     if job.state in _ACTIVE:
         return abandon(after, event.at_ms, cause=Cause.NODE_FAILURE)
@@ -294,20 +290,17 @@ def _given_up(job: Job, ranks: tuple[int, ...], at_ms: int, *, by_ms: int) -> Jo
         leaving_by_ms=by_ms if job.leaving_by_ms is None else min(by_ms, job.leaving_by_ms),
         ready_ranks=tuple(rank for rank in job.ready_ranks if rank not in ranks),
         node_failures=job.node_failures + 1,
+        lost_workers=job.lost_workers + len(ranks),
     )
 
 
 def _carries_on(job: Job, lost: tuple[int, ...]) -> bool:
-    """True when only leaving workers are lost, or when the launcher can heal and every role keeps its minimum.
-
-    Replica groups of torchft go on by themselves. Agents of an elastic torchrun form the gang anew from those left.
-    """
+    """True when only leaving workers are lost, or when the others can go on and every role keeps its minimum."""
     if job.state not in _ACTIVE:
         return False
     if not any(worker.rank in lost for worker in job.workers):
         return True
-    can_heal = job.spec.launch in (Launch.TORCHFT, Launch.TORCHRUN)
-    return can_heal and job.state is _RUNNING and _is_enough_without(job, lost)
+    return job.spec.resizes_in_place and job.state is _RUNNING and _is_enough_without(job, lost)
 
 
 def _is_enough_without(job: Job, ranks: tuple[int, ...]) -> bool:
@@ -338,7 +331,7 @@ def _done_without(job: Job, ranks: tuple[int, ...], at_ms: int) -> Job:
         workers=tuple(worker for worker in job.workers if worker.rank not in ranks),
         ready_ranks=tuple(rank for rank in job.ready_ranks if rank not in ranks),
     )
-    return settled(_up_when_complete(smaller, at_ms), at_ms)
+    return settled(up_when_complete(smaller, at_ms), at_ms)
 
 
 def _after_leaving(job: Job, ranks: tuple[int, ...], at_ms: int) -> Job:
@@ -356,11 +349,11 @@ def _after_leaving(job: Job, ranks: tuple[int, ...], at_ms: int) -> Job:
     )
 
 
-def _up_when_complete(job: Job, at_ms: int) -> Job:
+def up_when_complete(job: Job, at_ms: int) -> Job:
     """A gang runs once every worker is up or has exited. From then on the job no longer counts as requeued."""
     if job.state is not _STARTING:
         return job
     up = len(frozenset((*job.ready_ranks, *job.exited_ranks)))
     if up < len(job.workers):
         return job
-    return evolve(job, state=_RUNNING, requeued=False, ask_ms=next_ask_ms(job, at_ms))
+    return evolve(job, state=_RUNNING, requeued=False, ask_ms=first_ask_ms(job, at_ms))

@@ -3,11 +3,11 @@
 from typing import assert_never
 
 from muster.core.lifecycle.found_gangs import give_up
-from muster.core.lifecycle.stopping import Step, tell_to_leave
+from muster.core.lifecycle.stopping import Step, tell_to_leave, without_next_gang
 from muster.core.lifecycle.waiting import reconsidered
 from muster.model.job import Cause, Job, JobState
 from muster.model.records import evolve
-from muster.model.requests import JobCancelRequested, JobHeld, JobReleased, RequestEvent
+from muster.model.requests import JobCancelRequested, JobHeld, JobReleased, JobRequeueRequested, RequestEvent
 
 
 def follow(job: Job, event: RequestEvent) -> Step:
@@ -19,8 +19,23 @@ def follow(job: Job, event: RequestEvent) -> Step:
             return reconsidered(evolve(job, held=False)), ()
         case JobCancelRequested():
             return _cancel(job, event.at_ms)
+        case JobRequeueRequested():
+            return _requeue(job, event.at_ms)
         case _:
             assert_never(event)
+
+
+def _requeue(job: Job, at_ms: int) -> Step:
+    """Have the job save itself and leave, and wait again. A job that waits or is leaving already stays as it is.
+
+    Except one whose time is over: that it is told so before the end is what lets it save itself and ask for more.
+    """
+    if job.state is JobState.STOPPING and job.cause is Cause.TIMEOUT and not job.killed:
+        return evolve(job, state=JobState.CHECKPOINTING, cause=Cause.REQUEUED), ()
+    if job.state not in (JobState.STARTING, JobState.RUNNING):
+        return job, ()
+    by_ms = at_ms + job.grace_ms
+    return tell_to_leave(job, at_ms, cause=Cause.REQUEUED, by_ms=by_ms, state=JobState.CHECKPOINTING)
 
 
 def _cancel(job: Job, at_ms: int) -> Step:
@@ -30,5 +45,6 @@ def _cancel(job: Job, at_ms: int) -> Step:
             return give_up(job, Cause.CANCELLED)
         return evolve(job, state=JobState.CANCELLED, cause=Cause.CANCELLED, ended_ms=at_ms), ()
     if job.state in (JobState.CHECKPOINTING, JobState.STOPPING):
-        return evolve(job, state=JobState.STOPPING, cause=Cause.CANCELLED), ()
+        stays_away = without_next_gang(job, at_ms, cause=Cause.CANCELLED) if job.next_gang else job
+        return evolve(stays_away, state=JobState.STOPPING, cause=Cause.CANCELLED), ()
     return tell_to_leave(job, at_ms, cause=Cause.CANCELLED, by_ms=at_ms + job.grace_ms)

@@ -1,4 +1,9 @@
-"""How often a job saves itself: as it asked for, or as its measured cost and the failures of its nodes make it best."""
+"""How often a job saves itself: as it asked for, or as its measured cost and the failures of its nodes make it best.
+
+The interval is how much work may be lost. A save protects the work before it only once it is safe, and until then the
+work since the save before it is at risk, too. So saves begin earlier than an interval apart, by the time that a save
+takes.
+"""
 
 from dataclasses import dataclass
 from math import isqrt
@@ -32,6 +37,40 @@ def save_interval_ms(spec: CheckpointSpec, *, cost_ms: int | None, nodes: int, r
     if cost_ms is None:
         return CHECKPOINT_EVERY_MS
     return best_interval_ms(cost_ms=cost_ms, mtbf_ms=gang_mtbf_ms(nodes=nodes, record=record))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SaveTime:
+    """How long a save takes."""
+
+    cost_ms: int = 0
+    """How long training stands still for it."""
+    took_ms: int = 0
+    """From its step until all parts are on disk."""
+
+    def safe_ms(self, nodes: int) -> int:
+        """From its step until it survives the loss of a node.
+
+        In a gang of several nodes that is when a neighbour has a copy, which takes about as long as writing took.
+        """
+        return self.took_ms + (max(self.took_ms - self.cost_ms, 0) + COPY_PAUSE_MS if nodes > 1 else 0)
+
+
+FIRST_SAVE_MS = 60_000
+"""After how long the first save of a job is expected to be safe, as far as that is less than half of its interval."""
+
+COPY_PAUSE_MS = 500
+"""How long after a part was written its copying begins: uploaders look this often."""
+
+
+def pause_ms(every_ms: int, *, safe_ms: int, took_ms: int) -> int:
+    """From the beginning of a save to that of the next one, so that no more work than `every_ms` is ever at risk.
+
+    That is possible while a save is safe within half of the interval. Saves never begin less than half an interval
+    apart, nor before the one before is complete. The longer saves take beyond that, the more time is left between them,
+    so that a training whose saves take longer than its interval does not save all the time.
+    """
+    return max(every_ms - safe_ms, every_ms // 2, 2 * took_ms - every_ms // 2)
 
 
 def best_interval_ms(*, cost_ms: int, mtbf_ms: int) -> int:

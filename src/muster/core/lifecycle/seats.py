@@ -1,14 +1,15 @@
 """Which workers sit where. A seat is a role and devices on a node; a rank names the process in it.
 
-A resize keeps the processes whose seats stay, with their ranks. Newcomers get ranks that no worker of the attempt has
-had before, so that a late report can only be about the process that it names.
+A resize in place keeps the processes whose seats stay, with their ranks. Newcomers get ranks that no worker of the
+attempt has had before, so that a late report can only be about the process that it names. Modulo the largest size of
+the gang, ranks are distinct too: that numbers replica groups from 0, and all of them agree on it.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from muster.model.ids import NodeName
-from muster.model.job import Job, Placement, Worker
+from muster.model.job import Job, Placement, Worker, beyond
 from muster.model.records import evolve
 
 _Seat = tuple[str, NodeName, tuple[int, ...], int | None]
@@ -33,10 +34,20 @@ class Reseating:
         """The whole gang after the change, by rank."""
         return tuple(sorted((*self.kept, *self.joining), key=_rank))
 
+    @property
+    def keeps_first(self) -> bool:
+        """True when the first worker of the gang stays."""
+        return min(ranks_of((*self.kept, *self.leaving))) in ranks_of(self.kept)
+
+
+def with_processes(job: Job) -> Placement:
+    """Every worker that may have a process, including workers that are leaving."""
+    return (*job.workers, *job.leaving) if job.leaving else job.workers
+
 
 def occupied(job: Job) -> Placement:
-    """Every worker whose GPUs are not free yet, including workers that are leaving."""
-    return (*job.workers, *job.leaving) if job.leaving else job.workers
+    """Every seat whose GPUs are not free: of workers, of workers that are leaving, and kept for the next attempt."""
+    return (*with_processes(job), *beyond(job.next_gang, with_processes(job))) if job.next_gang else with_processes(job)
 
 
 def gpu_milli(job: Job) -> int:
@@ -46,7 +57,7 @@ def gpu_milli(job: Job) -> int:
 
 def alive_ranks(job: Job) -> tuple[int, ...]:
     """Ranks that may have a process, including workers that are leaving, in order."""
-    ranks = sorted([worker.rank for worker in occupied(job)])
+    ranks = sorted([worker.rank for worker in with_processes(job)])
     if job.exited_ranks:
         exited = frozenset(job.exited_ranks)
         ranks = [rank for rank in ranks if rank not in exited]
@@ -89,11 +100,26 @@ def reseat(job: Job, wanted: Placement) -> Reseating:
         else:
             newcomers.append(worker)
     leaving = sorted((worker for rest in sitting.values() for worker in rest), key=_rank)
+    ranks = _new_ranks(job, ranks_of(tuple(kept)), len(newcomers))
     return Reseating(
         kept=tuple(sorted(kept, key=_rank)),
         leaving=tuple(leaving),
-        joining=tuple(evolve(worker, rank=rank) for rank, worker in enumerate(newcomers, start=job.next_rank)),
+        joining=tuple(evolve(worker, rank=rank) for rank, worker in zip(ranks, newcomers, strict=True)),
     )
+
+
+def _new_ranks(job: Job, kept: tuple[int, ...], count: int) -> list[int]:
+    """Ranks for newcomers. Where a gang is larger than it may be, its newcomers get the ranks that come next."""
+    most = job.spec.workers_most
+    numbers = {rank % most: None for rank in kept}
+    found: list[int] = []
+    rank = job.next_rank
+    while len(found) < count:
+        if rank % most not in numbers or len(numbers) >= most:
+            numbers[rank % most] = None
+            found.append(rank)
+        rank += 1
+    return found
 
 
 def _share_devices(some: Placement, others: Placement) -> bool:

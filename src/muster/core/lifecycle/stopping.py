@@ -4,7 +4,7 @@ A stop always has a deadline. It is never after the end of the job's maximum dur
 count on its GPUs.
 """
 
-from muster.core.lifecycle.endings import settled
+from muster.core.lifecycle.endings import billed, settled
 from muster.core.lifecycle.seats import alive_ranks, ranks_of
 from muster.core.lifecycle.timing import is_due, next_ask_ms, notice_ms, save_every_ms, start_timeout_ms
 from muster.core.lifecycle.waiting import end_pause
@@ -19,7 +19,12 @@ Step = tuple[Job, tuple[Command, ...]]
 
 
 def evict(job: Job, event: EvictionOrdered) -> Step:
-    """Have the job save itself and leave its GPUs to another job. A job that is leaving already is not told twice."""
+    """Have the job save itself and leave its GPUs to another job. A job that is leaving already is not told twice.
+
+    If it leaves to start again at another size, it does not start again now.
+    """
+    if job.next_gang:
+        return without_next_gang(job, event.at_ms, cause=Cause.PREEMPTED), ()
     if job.state not in (JobState.STARTING, JobState.RUNNING):
         return job, ()
     return tell_to_leave(job, event.at_ms, cause=Cause.PREEMPTED, by_ms=event.by_ms, state=JobState.CHECKPOINTING)
@@ -55,6 +60,11 @@ def tell_to_leave(job: Job, at_ms: int, *, cause: Cause, by_ms: int, state: JobS
         cause=cause,
     )
     return after, (told,)
+
+
+def without_next_gang(job: Job, at_ms: int, *, cause: Cause) -> Job:
+    """The job without the seats that it kept for its next attempt. It goes on leaving, for this cause now."""
+    return evolve(billed(job, at_ms), next_gang=(), cause=cause)
 
 
 def wake(job: Job, at_ms: int) -> Step:

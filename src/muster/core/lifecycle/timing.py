@@ -5,7 +5,15 @@ All of this is computed from the job's record, so that timers survive a restart 
 
 from typing import Final
 
-from muster.core.lifecycle.save_interval import NO_FAILURES, FailureRecord, gang_mtbf_ms, save_interval_ms
+from muster.core.lifecycle.save_interval import (
+    FIRST_SAVE_MS,
+    NO_FAILURES,
+    FailureRecord,
+    SaveTime,
+    gang_mtbf_ms,
+    pause_ms,
+    save_interval_ms,
+)
 from muster.core.lifecycle.seats import gpu_milli
 from muster.model.job import Job, JobState
 from muster.model.limits import START_TIMEOUT_MS
@@ -57,15 +65,36 @@ def start_timeout_ms(job: Job) -> int | None:
 
 def grace_ms(job: Job, *, stop_grace_ms: int, max_duration_ms: int) -> int:
     """The grace period of an attempt, from its file or the policy. Never more than half of its maximum duration."""
-    checkpoint = job.spec.checkpoint
-    wanted_ms = stop_grace_ms if checkpoint is None else checkpoint.grace_ms
-    return min(wanted_ms, max_duration_ms // 2)
+    return min(job.spec.grace_ms(stop_grace_ms), max_duration_ms // 2)
+
+
+def first_ask_ms(job: Job, at_ms: int) -> int | None:
+    """When to ask an attempt that runs since `at_ms` for its first checkpoint: it should be safe after an interval."""
+    every_ms = save_every_ms(job)
+    if every_ms is None:
+        return None
+    is_known = job.checkpoint_took_ms is not None
+    safe_ms = save_time(job).safe_ms(node_count(job)) if is_known else FIRST_SAVE_MS
+    return at_ms + pause_ms(every_ms, safe_ms=safe_ms, took_ms=0)
 
 
 def next_ask_ms(job: Job, at_ms: int) -> int | None:
-    """When to ask for the next checkpoint, counted from the save, the request or the start at `at_ms`."""
+    """When to ask for the next checkpoint, counted from the save or the request at `at_ms`.
+
+    A training that saves by itself has saved again by then.
+    """
     every_ms = save_every_ms(job)
-    return None if every_ms is None else at_ms + every_ms
+    return None if every_ms is None else at_ms + max(every_ms - (job.checkpoint_took_ms or 0), every_ms // 2)
+
+
+def save_time(job: Job) -> SaveTime:
+    """How long the last save of the job took, as far as it is known."""
+    return SaveTime(cost_ms=job.checkpoint_cost_ms or 0, took_ms=job.checkpoint_took_ms or 0)
+
+
+def node_count(job: Job) -> int:
+    """On how many nodes the job has workers."""
+    return len({worker.node for worker in job.workers})
 
 
 def save_every_ms(job: Job) -> int | None:
@@ -76,19 +105,18 @@ def save_every_ms(job: Job) -> int | None:
     if checkpoint.every_ms is not None or job.checkpoint_cost_ms is None:
         # The gang's size and failures do not matter here. Most reports of a save take this path.
         return save_interval_ms(checkpoint, cost_ms=None, nodes=0, record=NO_FAILURES)
-    nodes = len({worker.node for worker in job.workers})
-    return save_interval_ms(checkpoint, cost_ms=job.checkpoint_cost_ms, nodes=nodes, record=_failures_seen(job))
+    record = _failures_seen(job)
+    return save_interval_ms(checkpoint, cost_ms=job.checkpoint_cost_ms, nodes=node_count(job), record=record)
 
 
 def interruption_every_ms(job: Job) -> int:
     """How long the job's nodes are expected to run, all together, until one of them fails."""
-    return gang_mtbf_ms(nodes=len({worker.node for worker in job.workers}), record=_failures_seen(job))
+    return gang_mtbf_ms(nodes=node_count(job), record=_failures_seen(job))
 
 
 def _failures_seen(job: Job) -> FailureRecord:
     """The failures of the job's nodes so far, and the node time in which it saw them."""
-    nodes = len({worker.node for worker in job.workers})
-    return FailureRecord(failures=job.node_failures, node_ms=_attained_node_ms(job, nodes))
+    return FailureRecord(failures=job.node_failures, node_ms=_attained_node_ms(job, node_count(job)))
 
 
 def _attained_node_ms(job: Job, nodes: int) -> int:

@@ -2,7 +2,7 @@
 
 from typing import assert_never
 
-from muster.core.lifecycle import checkpoints, found_gangs, gang, requests, stopping, updating, verdicts
+from muster.core.lifecycle import checkpoints, found_gangs, gang, requests, resizing, stopping, updating, verdicts
 from muster.core.lifecycle.arrays import expand
 from muster.core.lifecycle.stopping import Step
 from muster.core.lifecycle.timing import due_ms
@@ -33,6 +33,8 @@ from muster.model.events import (
     NodeLost,
     NodeReturned,
     NodeUnreachable,
+    ReservationRemoved,
+    ReservationSet,
     ResizeOrdered,
     RulesChanged,
     ShardsSaved,
@@ -81,6 +83,7 @@ def created(event: JobSubmitted, number: int = 0) -> tuple[Job, ...]:
 
     `number` is the number of submissions so far, including this one.
     """
+    begins_ms = event.spec.begin.begins_ms(event.at_ms)
     asked = evolve(
         _BLANK,
         id=event.job,
@@ -90,6 +93,7 @@ def created(event: JobSubmitted, number: int = 0) -> tuple[Job, ...]:
         held=event.held,
         user=event.by,
         number=number,
+        not_before_ms=begins_ms if begins_ms > event.at_ms else None,
     )
     if event.spec.array is None:
         return (_waiting(asked),)
@@ -141,7 +145,7 @@ def _step(job: Job, event: Event) -> Step:
             return stopping.wake(job, event.at_ms) if _is_addressed(event, job) else (job, ())
         case NodeLost() | NodeChanged() | NodeUnreachable() | NodeReturned() | GangsFound():
             return _node_step(job, event)
-        case HoldsSet() | SparesSet() | RulesChanged() | ClusterChanged():
+        case HoldsSet() | SparesSet() | ReservationSet() | ReservationRemoved() | RulesChanged() | ClusterChanged():
             return job, ()
         case StragglerFound() | StragglerGone() | HangFound() | HangOver():
             return verdicts.follow(job, event) if _is_of_now(event, job) else (job, ())
@@ -152,11 +156,12 @@ def _step(job: Job, event: Event) -> Step:
 def _node_step(job: Job, event: NodeEvent) -> Step:
     match event:
         case NodeLost():
-            return gang.node_lost(found_gangs.gone_with_node(job, event) if job.astray else job, event)
+            known = resizing.without_place(job, event)
+            return gang.node_lost(found_gangs.gone_with_node(known, event) if known.astray else known, event)
         case NodeChanged():
-            return gang.node_changed(job, event)
+            return gang.node_changed(resizing.without_place(job, event), event)
         case NodeUnreachable():
-            return gang.node_unreachable(job, event)
+            return gang.node_unreachable(resizing.without_place(job, event), event)
         case GangsFound():
             return found_gangs.found(job, event)
         case NodeReturned():
@@ -181,7 +186,7 @@ def _rare_step(job: Job, event: _RareEvent) -> Step:
         case GangAdopted():
             return found_gangs.adopt(job, event)
         case ResizeOrdered():
-            return gang.resize(job, event) if _is_of_now(event, job) else (job, ())
+            return resizing.resize(job, event) if _is_of_now(event, job) else (job, ())
         case JobUpdated():
             return updating.update(job, event)
         case JobSubmitted() | GangKillOrdered():

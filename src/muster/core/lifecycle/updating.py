@@ -20,7 +20,8 @@ def update(job: Job, event: JobUpdated) -> Step:
     after = evolve(job, spec=spec)
     if changes.max_duration_ms is None or job.started_ms is None or job.ends_by_ms is None:
         return after, ()
-    limited = evolve(after, ends_by_ms=max(job.started_ms + changes.max_duration_ms, event.at_ms))
+    since_ms = job.started_ms if job.limited_since_ms is None else job.limited_since_ms
+    limited = evolve(after, ends_by_ms=max(since_ms + changes.max_duration_ms, event.at_ms))
     return limited, desired_commands(limited, event.at_ms)
 
 

@@ -130,9 +130,9 @@ class WaitingQueue:
         self._made = 0
 
     def add(self, job: WaitingJob) -> None:
-        """Queue a job. A job that is held or waits for another job is known but not considered."""
+        """Queue a job. A job that may not start yet is known but not considered."""
         self.jobs[job.id] = job
-        if job.held or job.unmet:
+        if job.held or job.unmet or job.early:
             return
         group = self._class_for(job)
         self.class_of[job.id] = group
@@ -196,10 +196,10 @@ class WaitingQueue:
         """The gang of a job and its number, shared with all jobs whose gangs are equal."""
         spec = job.spec
         pools = self._setting.pools_for(tier=spec.tier, team=spec.team, can_resume=spec.can_resume)
-        key = (gang_key(spec), pools)
+        key = (gang_key(spec), pools, self._setting.tenancy(spec, job.user))
         known = self._gangs.get(key)
         if known is None:
-            known = self._gangs[key] = (len(self._gangs), gang_of(spec, self._setting))
+            known = self._gangs[key] = (len(self._gangs), gang_of(spec, self._setting, user=job.user))
             self._numbered.append(known[1])
         return known
 
@@ -247,6 +247,10 @@ class WaitingQueue:
                 and (front.tier, front.head) < (group.tier, self._keys[job_id])
             )
         return group.stuck_at == releases or self._is_behind(group, job_id, releases)
+
+    def considered(self) -> Iterator[WaitingJob]:
+        """The jobs that may start as far as their users and other jobs are concerned."""
+        return (self.jobs[job_id] for job_id in self.class_of)
 
     def classes(self) -> ValuesView[JobClass]:
         """All classes that have jobs to consider, oldest class first."""

@@ -4,6 +4,7 @@ A ledger is cheap to fork, so that a plan charges what it starts to a copy. A te
 and no limit.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from muster.core.cluster.gang import Demand
@@ -58,6 +59,16 @@ def remembered(usage: tuple[TeamUsageRecord, ...], half_life_ms: int, now_ms: in
         (TeamPath(each.team.removesuffix(OWN_JOBS)), decayed(each.gpu_ms, max(now_ms - each.at_ms, 0), half_life_ms))
         for each in own
     )
+
+
+def average_gpus_nano(decayed_gpu_ms: int, half_life_ms: int) -> int:
+    """How many GPUs a team used on average, by the usage that fair share remembers, in billionths."""
+    return decayed_gpu_ms * LN2_MICRO * 1000 // half_life_ms
+
+
+def share_nano(average_nano: int, used_milli: int, weight: int) -> int:
+    """What fair share compares, in billionths: GPUs used on average and GPUs used now, over the weight."""
+    return (average_nano + used_milli * NANO_PER_MILLI) * 1000 // max(weight, 1)
 
 
 class Ledger:
@@ -128,13 +139,16 @@ class Ledger:
 
     def breach(self, path: TeamPath, demand: Demand) -> Breach | None:
         """The innermost limit that this demand would break, or None."""
+        return next(self.breaches(path, demand), None)
+
+    def breaches(self, path: TeamPath, demand: Demand) -> Iterator[Breach]:
+        """All limits that this demand would break, innermost first."""
         for team, gpu_type, limit_milli in self.limits(path):
             for wanted_type, asked in demand:
                 if wanted_type == gpu_type:
                     used = self.used_milli(team, gpu_type)
                     if used + asked > limit_milli:
-                        return Breach(team, gpu_type, limit_milli, used, asked)
-        return None
+                        yield Breach(team, gpu_type, limit_milli, used, asked)
 
     def is_over_limit(self, path: TeamPath) -> bool:
         """True when a team, or a team above it, is over a limit, because the limit was lowered while jobs ran."""
@@ -272,8 +286,8 @@ class Ledger:
             self._averages = (now_ms, averages)
         average_nano = averages.get(team)
         if average_nano is None:
-            average_nano = self._decayed_gpu_ms(team, now_ms) * LN2_MICRO * 1000 // self._half_life_ms
+            average_nano = average_gpus_nano(self._decayed_gpu_ms(team, now_ms), self._half_life_ms)
             averages[team] = average_nano
         declared = self.teams.get(team)
         weight = declared.weight if declared is not None else 1000
-        return (average_nano + self.used_milli(team) * NANO_PER_MILLI) * 1000 // max(weight, 1)
+        return share_nano(average_nano, self.used_milli(team), weight)

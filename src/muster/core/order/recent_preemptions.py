@@ -42,5 +42,16 @@ class RecentPreemptions:
         recent = [self._within_the_hour(times, now_ms) for times in self._at_ms.values()]
         return [times[len(times) - most] + HOUR_MS for times in recent if 0 < most <= len(times)]
 
+    def may_lose_ms(self, team: TeamPath, jobs: int, most: int, now_ms: int, told: int = 0) -> int | None:
+        """When a team may lose so many jobs at once; None when `most` in an hour are too few for that.
+
+        `told` counts jobs that are told to leave now and are not remembered yet.
+        """
+        times = [*self._within_the_hour(self._at_ms.get(team, []), now_ms), *[now_ms] * told]
+        too_many = len(times) + jobs - most
+        if jobs > most:
+            return None
+        return times[too_many - 1] + HOUR_MS if too_many > 0 else now_ms
+
     def _within_the_hour(self, times: list[int], now_ms: int) -> list[int]:
         return times[bisect_right(times, now_ms - HOUR_MS) :]

@@ -9,6 +9,7 @@ from collections import deque
 
 from muster.model.job import RunningJob
 from muster.model.limits import RUN_TIME_CIRCLES, RUN_TIME_WINDOW
+from muster.model.records import Record
 from muster.model.resources import GPU_MILLI
 from muster.model.saved_state import RunTimesRecord
 from muster.model.spec import JobSpec
@@ -21,6 +22,17 @@ USER_TAG = "user"
 
 Circle = tuple[str | int, ...]
 """The key of a circle: what its jobs have in common."""
+
+
+_MEDIAN = 500
+
+
+class UsualRun(Record, frozen=True, kw_only=True):
+    """How many runs of similar jobs are known, and how long half of them took at most."""
+
+    runs: int
+    median_ms: int
+    """0 when no run is known."""
 
 
 class RunTimes:
@@ -58,6 +70,25 @@ class RunTimes:
             if window is not None and window.longer_than(ran_ms) >= ENOUGH:
                 return window.quantile(permille, ran_ms) - ran_ms
         return None
+
+    def runs_in(self, circle: Circle) -> int:
+        """How many runs of a circle are known."""
+        window = self._circles.get(circle)
+        return 0 if window is None else window.longer_than(0)
+
+    def quantile_in(self, circle: Circle, permille: int) -> int:
+        """A quantile of the runs of a circle, of which at least one is known."""
+        return self._circles[circle].quantile(permille, 0)
+
+    def usual(self, spec: JobSpec) -> "UsualRun":
+        """What is known of jobs like this one: of the narrowest circle that has seen enough, or else of all jobs."""
+        widest = _Window()
+        for circle in circles_of(spec):
+            widest = self._circles.get(circle, widest)
+            if widest.longer_than(0) >= ENOUGH:
+                break
+        runs = widest.longer_than(0)
+        return UsualRun(runs=runs, median_ms=widest.quantile(_MEDIAN, 0) if runs else 0)
 
     def copy(self) -> "RunTimes":
         """A copy for another thread to read, while this object goes on learning."""

@@ -6,7 +6,7 @@ starts, and kept sorted: which jobs are in a band now, and which enters it next,
 
 from bisect import bisect_left, bisect_right, insort
 
-from muster.core.cluster.capacity import Footprint
+from muster.core.cluster.node_use import Footprint
 from muster.core.cluster.setting import Setting
 from muster.core.order.run_times import began_ms
 from muster.core.order.service import NEWCOMERS, aged_ms, enters_ms

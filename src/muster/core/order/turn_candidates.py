@@ -7,7 +7,7 @@ jobs and the time, so a reader may bring them up to date.
 
 from bisect import bisect_left, insort
 
-from muster.core.cluster.capacity import Footprint
+from muster.core.cluster.node_use import Footprint
 from muster.model.ids import JobId, TierName
 
 TurnCandidate = tuple[int, int, JobId, Footprint, int]

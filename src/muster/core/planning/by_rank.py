@@ -19,9 +19,16 @@ from muster.core.order.ranks import Rank
 from muster.core.planning.displacing.departures import Departures
 from muster.core.planning.displacing.proposals import Proposal, carry_out
 from muster.core.planning.displacing.room_search import RoomSearch
+from muster.core.planning.displacing.timely_gangs import TimelyGangs
 from muster.core.planning.displacing.victims import may_be_stopped
 from muster.core.planning.draft import PlanDraft
-from muster.core.planning.next_cycle import first_to_come, next_to_be_movable, promised_starts, wishes_relax
+from muster.core.planning.next_cycle import (
+    first_to_come,
+    next_to_be_movable,
+    promised_starts,
+    windows_end,
+    wishes_relax,
+)
 from muster.core.planning.placing.placement import place
 from muster.core.planning.placing.reference_shapes import reference_shapes
 from muster.core.snapshot import Snapshot
@@ -60,6 +67,7 @@ class _TierByRank:
         """Gangs that could neither start nor make room although quota refused none of their choices. The next equal
         gang has a worse rank: it may stop fewer jobs, and the GPUs of all victims were open to the first gang too."""
         self._departures = Departures(draft, lambda _: None)
+        self._gangs = TimelyGangs(draft)
         self._ranked: list[tuple[_Rank, int, JobId]] | None = None
 
     def run(self, groups: list[JobClass]) -> list[int]:
@@ -131,9 +139,10 @@ class _TierByRank:
         worse = [job_id for _, _, job_id in ranked[: bisect_left(ranked, True, key=lambda each: each[0] <= where)]]
         if not worse and not draft.snapshot.departing and not draft.leaving:
             return None
-        for choice in group.gang.choices:
+        gang = self._gangs.of(group).gang
+        for choice in gang.choices:
             if draft.quota_refusal(group.account, choice, end_ms) is None:
-                search = RoomSearch(draft, self._departures.capacity(), job, group.gang, choice)
+                search = RoomSearch(draft, self._departures.capacity(), job, gang, choice)
                 proposal = search.worst_first(worse)
                 if proposal is not None:
                     return proposal
@@ -165,8 +174,8 @@ class _TierByRank:
 def _wakes_ms(draft: PlanDraft) -> list[int]:
     """When time alone may change the decision, whatever the ranks.
 
-    That is at a promised start, when a soft topology preference relaxes, and when a running job has had its minimum run
-    time while others wait.
+    That is at a promised start, when a soft topology preference relaxes, when a reservation ends, and when a running
+    job has had its minimum run time while others wait.
     """
-    times = [*promised_starts(draft), *wishes_relax(draft)]
+    times = [*promised_starts(draft), *wishes_relax(draft), *windows_end(draft.snapshot)]
     return times + next_to_be_movable(draft.snapshot, draft.now_ms) if draft.blocked else times

@@ -6,10 +6,11 @@ Everything here is a fork of the snapshot or belongs to the plan. The snapshot i
 from bisect import bisect_left, insort
 from collections.abc import ItemsView, Iterable, Iterator
 
-from muster.core.cluster.capacity import Capacity, Footprint, NodeUse
+from muster.core.cluster.capacity import Capacity
 from muster.core.cluster.footprint import demand_of_running, gpu_milli_of
 from muster.core.cluster.gang import Choice, Demand, Gang
-from muster.core.cluster.horizons import Horizons
+from muster.core.cluster.horizons import horizons_at
+from muster.core.cluster.node_use import Footprint, NodeUse
 from muster.core.order.preemptibles import lost_gpu_ms, saved_at_ms
 from muster.core.order.queueing import JobClass
 from muster.core.order.quota import account_of
@@ -61,7 +62,7 @@ class PlanDraft:
         """What each team uses now. Limits are checked against it."""
         self.projected = snapshot.ledger.fork()
         """What each team will use once the jobs told to leave are gone. Guarantees and shares are judged by it."""
-        self.horizons = Horizons(snapshot.capacity.fork())
+        self.horizons = horizons_at(snapshot.capacity.fork(), snapshot.setting.windows, now_ms)
         self.promises: dict[JobId, PlannedPromise] = {}
         self._promised_on: dict[int, dict[JobId, tuple[PlannedPromise, NodeUse]]] = {}
         self.promised_quota = PromisedQuota()

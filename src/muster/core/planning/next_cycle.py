@@ -13,14 +13,16 @@ from muster.model.limits import NEXT_CYCLE_MS, SETTLING_MS
 def wake_ms(draft: PlanDraft) -> int | None:
     """When time alone may change the decision.
 
-    That is at a promised start, when a soft topology preference relaxes, when a job begins to starve, when a turn or a
-    rate limit ends, and when a job has had its minimum run time. From then on that job may be told to leave while
-    another waits, or else grow or move to faster GPUs. It is also soon after a cycle that left something undone.
+    That is at a promised start, when a soft topology preference relaxes, when a reservation ends, when a job begins to
+    starve, when a turn or a rate limit ends, and when a job has had its minimum run time. From then on that job may be
+    told to leave while another waits, or else grow or move to faster GPUs. It is also soon after a cycle that left
+    something undone.
     """
-    times = [*promised_starts(draft), *wishes_relax(draft)]
+    times = [*promised_starts(draft), *wishes_relax(draft), *windows_end(draft.snapshot)]
     someone_waits = bool(draft.blocked or draft.promises)
     if not someone_waits:
-        times += [job.started_ms + draft.policy.min_runtime_ms for job in draft.snapshot.elastic.values()]
+        elastic = draft.snapshot.elastic.values()
+        times += [max(job.started_ms, job.resized_ms or 0) + draft.policy.min_runtime_ms for job in elastic]
     if not someone_waits or draft.snapshot.may_upgrade:
         times += next_upgrades(draft)
     if draft.has_more_to_do:
@@ -37,7 +39,8 @@ def wake_ms(draft: PlanDraft) -> int | None:
 
 def wake_at_rest_ms(snapshot: Snapshot, now_ms: int) -> int | None:
     """When a plan must be made where jobs take turns, and one made now would only say that all jobs wait."""
-    return _next_to_be_asked_ms(snapshot, now_ms, min(_next_to_starve(snapshot, now_ms), default=None))
+    times = [*_next_to_starve(snapshot, now_ms), *windows_end(snapshot)]
+    return _next_to_be_asked_ms(snapshot, now_ms, min([at_ms for at_ms in times if at_ms > now_ms], default=None))
 
 
 def first_to_come(draft: PlanDraft, times_ms: Iterable[int]) -> int | None:
@@ -55,6 +58,11 @@ def wishes_relax(draft: PlanDraft) -> list[int]:
     queue = draft.snapshot.queue
     jobs = [queue.jobs[job_id] for group in queue.relaxing.values() for job_id in group.ids]
     return [job.spec.topology.relaxes_ms(job.submitted_ms) for job in jobs]
+
+
+def windows_end(snapshot: Snapshot) -> list[int]:
+    """When the nodes of reservations open to all jobs again."""
+    return [window.reservation.to_ms for window in snapshot.setting.windows]
 
 
 def _may_ask(draft: PlanDraft) -> bool:

@@ -25,6 +25,8 @@ class AttemptProgress:
         self.attempt = job.attempt
         self.ranks: dict[int, RankProgress] = {}
         """The newest report of each rank."""
+        self.timed: dict[int, RankProgress] = {}
+        """The newest report of each rank in which steps were measured."""
         self.heard_ms: dict[int, int] = {}
         self.steps: StepPercentiles | None = None
         self.hangs = HangWatch(job.started_ms or 0)
@@ -50,6 +52,7 @@ class AttemptProgress:
             self._presumed.pop(report.rank, None)
             self._group(report).drop(report.rank)
         elif report.steps:
+            self.timed[report.rank] = report
             self._remember(report)
             self._group(report).note(report.rank, report.steps, report.busy_us, now_ms)
             self._time(report, now_ms)
@@ -136,6 +139,7 @@ class AttemptProgress:
         self._presumed.clear()
         if report.world != before.world:
             self.ranks.clear()
+            self.timed.clear()
             self.heard_ms.clear()
 
     def _remember(self, report: RankProgress) -> None:

@@ -4,16 +4,17 @@ Events change a `State` only here. Besides, `forgetting` drops jobs that have en
 stuck and when the starvation watch checks a job again.
 """
 
+from typing import assert_never
+
 from muster.core.lifecycle import created
 from muster.core.lifecycle.arrays import ArrayTally
 from muster.core.lifecycle.updating import updated_spec
 from muster.engine.folding.node_folding import (
     adopt,
-    blame_nodes,
     doom,
     fold_node_event,
-    forgive_nodes,
     release,
+    set_aside_as_configured,
     set_spares,
 )
 from muster.engine.folding.state import (
@@ -43,6 +44,9 @@ from muster.model.events import (
     NodeLost,
     NodeReturned,
     NodeUnreachable,
+    ReservationEvent,
+    ReservationRemoved,
+    ReservationSet,
     RulesChanged,
     SparesSet,
     StartFailed,
@@ -50,7 +54,9 @@ from muster.model.events import (
     WorkersExited,
     WorkersStarted,
 )
-from muster.model.node import ClusterSpec
+from muster.model.instructions import Instruction, WakeAt
+from muster.model.job import Job
+from muster.model.machines.reservation import RESERVATIONS
 from muster.model.records import evolve
 
 
@@ -64,7 +70,6 @@ def fold(state: State, event: Event) -> Outcome:
             outcome = _submit(state, event)
         case WorkersStarted() | WorkersExited() | JobStarted() | CheckpointSaved() | TimerFired():
             outcome = move_all(state, event, state.addressed(event.job))
-            forgive_nodes(state, event, outcome)
             if state.quarantine and isinstance(event, WorkersExited):
                 outcome = release(state, event, outcome)
         case _:
@@ -86,19 +91,13 @@ def _fold_rare(state: State, event: Event) -> Outcome:
             return adopt(state, event)
         case GangKillOrdered():
             return doom(state, event)
-        case RulesChanged():
-            return _change_rules(state, event)
-        case ClusterChanged(cluster=cluster):
-            return _change_cluster(state, cluster, event.at_ms)
+        case RulesChanged() | ClusterChanged() | ReservationSet() | ReservationRemoved():
+            return _reconfigure(state, event)
         case _:
             if isinstance(event, JobUpdated) and event.job in state.array_specs:
                 state.array_specs[event.job] = updated_spec(state.array_specs[event.job], event.changes)
             outcome = move_all(state, event, state.addressed(event.job))
-            if not isinstance(event, StartFailed):
-                forgive_nodes(state, event, outcome)
-                return outcome
-            blame_nodes(state, event, outcome)
-            return release(state, event, outcome)
+            return release(state, event, outcome) if isinstance(event, StartFailed) else outcome
 
 
 def _submit(state: State, event: JobSubmitted) -> Outcome:
@@ -110,7 +109,7 @@ def _submit(state: State, event: JobSubmitted) -> Outcome:
         state.key_of[event.job] = (event.by, event.key)
     for dependency in event.spec.depends_on:
         state.dependents.setdefault(dependency.job, {})[event.job] = event.spec.depends_on
-    moves = tuple([Move(None, job) for job in created(event, state.submissions)])
+    moves = tuple([Move(None, job, _first_wake(job)) for job in created(event, state.submissions)])
     tally = None if event.spec.array is None else ArrayTally(event.job, event.spec.array)
     for move in moves:
         place(state, move, event.at_ms, tally)
@@ -120,11 +119,41 @@ def _submit(state: State, event: JobSubmitted) -> Outcome:
     return Outcome(moves)
 
 
+def _first_wake(job: Job) -> tuple[Instruction, ...]:
+    """A job that is not to begin yet asks to be woken when it is."""
+    return () if job.not_before_ms is None else (WakeAt(job=job.id, at_ms=job.not_before_ms),)
+
+
+def _reconfigure(state: State, event: RulesChanged | ClusterChanged | ReservationEvent) -> Outcome:
+    match event:
+        case RulesChanged():
+            return _change_rules(state, event)
+        case ClusterChanged():
+            return _change_cluster(state, event)
+        case ReservationSet() | ReservationRemoved():
+            return _reserve(state, event)
+        case _:
+            assert_never(event)
+
+
+def _reserve(state: State, event: ReservationEvent) -> Outcome:
+    """Put a reservation in force, in place of one with its name, or take it out of force."""
+    before = state.snapshot.setting.reservations
+    name = event.reservation.name if isinstance(event, ReservationSet) else event.name
+    others = tuple(each for each in before if each.name != name)
+    kept = (*others, event.reservation) if isinstance(event, ReservationSet) else others
+    after = tuple(sorted(kept, key=lambda each: each.name))
+    if after == before or len(after) > RESERVATIONS:
+        return NOTHING
+    state.snapshot.reserve(after)
+    return Outcome()
+
+
 def _change_rules(state: State, event: RulesChanged) -> Outcome:
     state.snapshot.change_rules(event.rules, event.at_ms)
     set_spares(state, state.spares[: event.rules.policy.spares])
-    if event.by == CONFIGURATION:
-        state.configured = event.rules
+    if event.configured is not None or event.by == CONFIGURATION:
+        state.configured = event.configured or event.rules
     if not event.rules.policy.takes_turns:
         state.starvation = None
     elif state.starvation is None:
@@ -135,17 +164,20 @@ def _change_rules(state: State, event: RulesChanged) -> Outcome:
     return Outcome()
 
 
-def _change_cluster(state: State, cluster: ClusterSpec, at_ms: int) -> Outcome:
+def _change_cluster(state: State, event: ClusterChanged) -> Outcome:
+    cluster = event.cluster
+    if event.configured is not None:
+        state.configured_cluster = event.configured
+        set_aside_as_configured(state, cluster.nodes)
     state.nodes = {node.name: node for node in cluster.nodes}
     state.draining = draining_among(cluster.nodes)
-    state.node_faults = {name: count for name, count in state.node_faults.items() if name in state.nodes}
     state.node_notes = {name: note for name, note in state.node_notes.items() if name in state.nodes}
     state.node_health = {name: known for name, known in state.node_health.items() if name in state.nodes}
     state.quarantine.keep(state.nodes)
     state.spares = tuple(name for name in state.spares if name in state.nodes)
     state.snapshot.change_cluster(evolve(cluster, nodes=tuple(map(state.planned, cluster.nodes))))
     if state.starvation is not None:
-        state.starvation.resize(state.snapshot.setting.gpu_milli, at_ms)
+        state.starvation.resize(state.snapshot.setting.gpu_milli, event.at_ms)
     return Outcome()
 
 

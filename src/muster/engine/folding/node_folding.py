@@ -4,16 +4,15 @@ from collections.abc import Iterable
 from typing import assert_never
 
 from muster.core.health import as_judged, takes_out
-from muster.core.lifecycle import desired_commands, occupied, unknown_workers
+from muster.core.lifecycle import desired_commands, unknown_workers
 from muster.engine.folding.state import NOTHING, Outcome, State, move_all
 from muster.model.events import (
+    CONFIGURATION,
     ENGINE,
     HEALTH,
-    CheckpointSaved,
     GangAdopted,
     GangKillOrdered,
     GangsFound,
-    JobEvent,
     NodeChanged,
     NodeEvent,
     NodeLost,
@@ -24,7 +23,7 @@ from muster.model.events import (
 )
 from muster.model.ids import NodeName
 from muster.model.instructions import KillWorkers
-from muster.model.job import Job, JobState
+from muster.model.job import Job
 from muster.model.node import VERDICTS_KEPT, HealthRecord, Node, NodeState
 from muster.model.quarantine import FoundGang, SeenJob
 from muster.model.records import evolve
@@ -154,13 +153,19 @@ def _hear_of_node(state: State, event: NodeChanged | NodeUnreachable | NodeRetur
     if is_down and not was_down:
         # What it ran when it was lost before was killed when it came back.
         state.lost.pop(node.name, None)
-        _count_fault(state, node.name)
     is_condemned = isinstance(event, NodeChanged) and event.condemns
-    if before is None or (before.bad_gpus == node.bad_gpus and was_down == is_down and not is_condemned):
+    if before is None or not (is_condemned or _matters_to_jobs(before, node)):
         return Outcome()
     moves = move_all(state, event, state.jobs_on(node.name)).moves
     commands = state.commands_on(node.name, event.at_ms) if was_down and not is_down else ()
     return Outcome(moves, commands)
+
+
+def _matters_to_jobs(before: Node, node: Node) -> bool:
+    """True when jobs on the node react to the change: it is down or back, has other bad GPUs, or may take no work."""
+    is_down_or_back = (before.state is NodeState.DOWN) != (node.state is NodeState.DOWN)
+    is_other = before.bad_gpus != node.bad_gpus or before.state.takes_work != node.state.takes_work
+    return is_down_or_back or is_other
 
 
 def _as_configured(state: State, event: NodeChanged) -> Node:
@@ -235,38 +240,45 @@ def _lose_node(state: State, event: NodeLost) -> Outcome:
     if is_change:
         state.lost[event.node] = kills if is_news else (*state.lost.get(event.node, ()), *kills)
         state.node_notes[event.node] = event.because
-    if is_news:
-        _count_fault(state, event.node)
     return Outcome(moves=outcome.moves, is_change=is_change)
 
 
-def blame_nodes(state: State, event: StartFailed, outcome: Outcome) -> None:
-    """Count a failed start as a fault of its nodes."""
-    for move in outcome.moves:
-        seated = occupied(move.before or move.after)
-        for node in dict.fromkeys(worker.node for worker in seated if worker.rank in event.ranks):
-            _count_fault(state, node)
+def with_findings(nodes: Iterable[Node], state: State) -> tuple[Node, ...]:
+    """Nodes as configured, with what was found out about each: bad GPUs, and that it is suspect or out of service.
+
+    A state and bad GPUs that the configuration names count when it names them for the first time. After that, what
+    operators and health say of the node counts, until the configuration says something else.
+    """
+    last = () if state.configured_cluster is None else state.configured_cluster.nodes
+    before = {node.name: node for node in last}
+    return tuple(_with_finding(node, before.get(node.name, Node(name=node.name)), state) for node in nodes)
 
 
-def _count_fault(state: State, node: NodeName) -> None:
-    state.node_faults[node] = state.node_faults.get(node, 0) + 1
-
-
-def forgive_nodes(state: State, event: JobEvent, outcome: Outcome) -> None:
-    """Forget the faults of nodes on which work went well."""
-    for move in outcome.moves if state.node_faults else ():
-        if isinstance(event, CheckpointSaved) or move.after.state is JobState.SUCCEEDED:
-            for worker in occupied(move.before or move.after):
-                state.node_faults.pop(worker.node, None)
-
-
-def with_findings(node: Node, known: Node | None) -> Node:
-    """The node as configured, with what was found out about it: bad GPUs, and that it is suspect or out of service."""
+def _with_finding(node: Node, before: Node, state: State) -> Node:
+    """The node as configured. `before` is what the configuration last said of it."""
+    known = state.nodes.get(node.name)
     if known is None:
         return node
-    is_set_aside = known.state not in (NodeState.READY, NodeState.DOWN)
-    bad_gpus = tuple(sorted({*node.bad_gpus, *(gpu for gpu in known.bad_gpus if gpu < node.gpus)}))
-    return evolve(node, state=known.state if is_set_aside else node.state, bad_gpus=bad_gpus)
+    found = {gpu for gpu in known.bad_gpus if gpu < node.gpus and gpu not in before.bad_gpus}
+    named = {gpu for gpu in node.bad_gpus if gpu in known.bad_gpus or gpu not in before.bad_gpus}
+    return evolve(node, state=_state_now(node, known, before, state), bad_gpus=tuple(sorted({*found, *named})))
+
+
+def _state_now(node: Node, known: Node, before: Node, state: State) -> NodeState:
+    if node.state is not before.state:
+        return node.state
+    if known.state is NodeState.DOWN:
+        return NodeState.DRAINED if node.name in state.set_aside else NodeState.READY
+    return known.state
+
+
+def set_aside_as_configured(state: State, nodes: Iterable[Node]) -> None:
+    """Note which nodes the configuration takes out of service, so that they stay out when they merely come back."""
+    for node in nodes:
+        if node.state.takes_work:
+            state.set_aside.pop(node.name, None)
+        elif node.state is not NodeState.DOWN:
+            state.set_aside.setdefault(node.name, CONFIGURATION)
 
 
 def of_interest(event: GangsFound, state: State) -> GangsFound:

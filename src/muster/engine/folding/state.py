@@ -3,7 +3,7 @@
 Events change a `State` only through `folding.fold`. The same log always folds to the same state.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from muster.core.lifecycle import desired_commands, desired_kill, occupied, transition
 from muster.core.lifecycle.arrays import ArrayTally
@@ -13,12 +13,12 @@ from muster.engine.folding.quarantine import Quarantine
 from muster.engine.starvation_watch import StarvationWatch
 from muster.model.array import ArrayRecord
 from muster.model.errors import InvalidInput
-from muster.model.events import JobEvent, NodeEvent
+from muster.model.events import Event, JobEvent, NodeEvent
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import Command, Instruction, KillWorkers
 from muster.model.job import Job, JobState
 from muster.model.limits import TURN_MS
-from muster.model.node import HealthRecord, Node, NodeState
+from muster.model.node import ClusterSpec, HealthRecord, Node, NodeState
 from muster.model.records import evolve
 from muster.model.scenario import Rules, Scenario
 from muster.model.spec import Dependency, JobSpec
@@ -59,6 +59,9 @@ class Outcome:
 
 NOTHING = Outcome(is_change=False)
 
+Follow = Callable[["State", Event, Outcome], None]
+"""Called with each event that changed something, right after it was folded and maybe before it is durable."""
+
 
 class State:
     """Everything the engine knows. Any part of the engine may read it; events change it only through `fold`."""
@@ -83,8 +86,6 @@ class State:
         """Jobs that have GPUs."""
         self.dependents: dict[JobId, dict[JobId, tuple[Dependency, ...]]] = {}
         """For each job or array, the jobs that depend on it and how."""
-        self.node_faults: dict[NodeName, int] = {}
-        """Faults in a row on each node, for its health. Work that goes well there resets them."""
         self.set_aside: dict[NodeName, str] = {}
         """Nodes that were taken out of service, and who did it: an operator or health."""
         self.node_health: dict[NodeName, HealthRecord] = {}
@@ -95,6 +96,8 @@ class State:
         """Watches jobs that have run before and wait again; None when jobs do not take turns under the policy."""
         self.configured: Rules | None = None
         """The rules that the configuration set last. An operator may have changed the rules since."""
+        self.configured_cluster: ClusterSpec | None = None
+        """The nodes that the configuration set last. Their states may have changed since."""
         self.lost: dict[NodeName, tuple[KillWorkers, ...]] = {}
         """Kills of what was running on each node when it was last lost."""
         self.quarantine = Quarantine()

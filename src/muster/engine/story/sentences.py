@@ -10,8 +10,9 @@ from typing import Final
 
 from muster.core.lifecycle.checkpoints import resume_from
 from muster.engine.story.steps import StoryStep
+from muster.engine.story.verdicts import judged, ranks_text
 from muster.formats.text.ranges import node_ranges
-from muster.formats.text.units import duration_text, plain_number
+from muster.formats.text.units import duration_text, plain_number, time_text
 from muster.model.checkpoint import Checkpoint
 from muster.model.events import (
     HEALTH,
@@ -57,15 +58,14 @@ SAVED: Final = "saved itself"
 FAILURES_TOLD: Final = 20
 """How many failed tasks of an array are listed; the others are only counted."""
 
-RANKS_TOLD: Final = 8
-"""How many ranks of a hang are listed; the others are only counted."""
-
 _BECAUSE: Final = {
     Why.TIER: "a job of a higher tier needs its GPUs",
     Why.RECLAIM: "a team takes back what it is guaranteed",
     Why.PROMISE: "its time is over and its GPUs are promised to another job",
     Why.CONSOLIDATION: "it moves to where it is less in the way, or faster",
     Why.TURN: "it has had its turn",
+    Why.DRAIN: "its node is being emptied",
+    Why.RESERVATION: "its node is set aside for others from now on",
 }
 
 
@@ -187,9 +187,11 @@ def _decided(event: Event, before: Job, after: Job) -> str:
         case GangAdopted(workers=workers, by=by):
             return f"goes on with what was found running on {_seats(workers)}, let in{_by(by)}"
         case EvictionOrdered(why=why):
-            return f"told to leave, because {_BECAUSE[why]}"
+            words = f": {event.because}" if event.because else ""
+            return f"told to leave{_by(event.by)}, because {_BECAUSE[why]}{words}"
         case ResizeOrdered():
-            return f"goes on with {_count(len(after.workers), 'worker')} instead of {len(before.workers)}"
+            size = len(after.next_gang or after.workers)
+            return f"goes on with {_count(size, 'worker')} instead of {len(before.workers)}"
         case _:
             return ""
 
@@ -206,25 +208,36 @@ def _reported(event: Event, before: Job, after: Job) -> str:
         case CheckpointSaved() | ShardsSaved() | CheckpointUploaded() | CheckpointDamaged() | CheckpointRemoved():
             return _checkpointed(event, before, after)
         case StragglerFound() | StragglerGone() | HangFound() | HangOver():
-            return _judged(event)
+            return judged(event)
         case NodeLost(node=node, because=because):
-            return f"node {node} was lost{f' ({because})' if because else ''}"
+            return f"node {node} was lost{f' ({because})' if because else ''}{_goes_on(before, after)}"
         case NodeUnreachable(node=node, because=because):
-            return f"node {node} cannot be reached{f' ({because})' if because else ''}"
+            return f"node {node} cannot be reached{f' ({because})' if because else ''}{_goes_on(before, after)}"
         case NodeChanged():
-            return _node_changed(event)
+            return _node_changed(event, before, after)
         case GangsFound(node=name):
             return f"node {name} runs workers of it that were not known"
         case _:
             return ""
 
 
-def _node_changed(event: NodeChanged) -> str:
+def _goes_on(before: Job, after: Job) -> str:
+    """With whom a gang goes on that has lost workers and does not start again; empty when that is not so."""
+    if after.state is not JobState.RUNNING or len(after.workers) >= len(before.workers):
+        return ""
+    gone = [worker.rank for worker in before.workers if worker not in after.workers]
+    first = after.workers[0].rank
+    lead = f", and rank {first} is its first worker now" if first > min(gone) else ""
+    return f", and it goes on without {ranks_text(gone)}{lead}"
+
+
+def _node_changed(event: NodeChanged, before: Job, after: Job) -> str:
     node = event.node
     if node.state is NodeState.DOWN:
-        return f"node {node.name} is down"
+        return f"node {node.name} is down{_goes_on(before, after)}"
     what = f"node {node.name}" if event.condemns else f"a GPU of node {node.name}"
     leaves = f"{f' ({event.because})' if event.because else ''}, so it saves and moves" if event.by == HEALTH else ""
+    leaves = leaves if after.state is not JobState.RUNNING else _goes_on(before, after)
     return f"{what} is bad{leaves}"
 
 
@@ -255,34 +268,14 @@ def _instead(job: Job) -> str:
     return f"it goes back to step {left[-1]}" if left else "no other checkpoint is left, so it begins from the start"
 
 
-def _judged(event: StragglerFound | StragglerGone | HangFound | HangOver) -> str:
-    match event:
-        case StragglerFound(straggler=slow):
-            devices = f", GPU {slow.gpus[0]}" if len(slow.gpus) == 1 else ""
-            times = plain_number(slow.slowdown_milli // 10 * 10)
-            return f"rank {slow.rank} on node {slow.node}{devices} takes {times} times as long as the others"
-        case StragglerGone(rank=rank):
-            return f"rank {rank} keeps up with the others again"
-        case HangFound(hang=hang):
-            who = f"; the others wait for {_ranks(hang.ranks)}" if hang.nodes else ""
-            still = duration_text((event.at_ms - hang.since_ms) // 1000 * 1000)
-            return f"it stands still after step {hang.step}, for {still}{who}"
-        case HangOver():
-            return "it makes steps again"
-
-
-def _ranks(ranks: Sequence[int]) -> str:
-    shown = ", ".join(map(str, ranks[:RANKS_TOLD]))
-    more = f" and {len(ranks) - RANKS_TOLD} more" if len(ranks) > RANKS_TOLD else ""
-    return f"rank{'s' * (len(ranks) != 1)} {shown}{more}"
-
-
 def _exit(event: WorkersExited) -> str:
     who = _count(len(event.ranks), "worker")
     if event.oom:
         return f"{who} ran out of memory"
     if event.timed_out:
         return "its maximum duration was over"
+    if event.problem:
+        return f"{who} could not be started: {event.problem}"
     return "its workers have left" if event.told else f"{who} exited with code {event.exit_code}"
 
 
@@ -306,9 +299,11 @@ def _outcome(before: Job, after: Job, at_ms: int) -> str:
             return "its maximum duration is over, and it is told to end"
         return "the others are told to end" if after.exited_ranks else "its workers are told to end"
     if state.holds_resources:
-        return STATES[state].story
+        return "it saves itself and starts again" if after.next_gang else STATES[state].story
     if not before.state.holds_resources:
         return _waiting(after)
+    if after.next_gang:
+        return "it starts again at once"
     retry = f", retry {after.retries_used} of {after.spec.retry.limit}" * (after.retries_used > before.retries_used)
     why = " after it gave way" * (after.cause is Cause.PREEMPTED)
     lost = _lost_work(before, after, at_ms)
@@ -351,6 +346,8 @@ def _waiting(job: Job) -> str:
         return f"it waits for {', '.join(job.unmet)}"
     if job.awaits_turn:
         return "it waits for its turn in the array"
+    if job.not_before_ms == job.spec.begin.begins_ms(job.submitted_ms):
+        return f"it does not start before {time_text(job.not_before_ms)}"
     is_paused = job.not_before_ms is not None
     return "it is tried again after a pause" if is_paused else "it waits until it is known what runs of it"
 

@@ -13,6 +13,8 @@ from muster.model.events import (
     NodeLost,
     NodeReturned,
     NodeUnreachable,
+    ReservationRemoved,
+    ReservationSet,
     RulesChanged,
     SparesSet,
 )
@@ -77,7 +79,7 @@ def _born(event: Event, job_id: JobId) -> Job | None:
 
 def _is_addressed(event: Event, job: Job) -> bool:
     match event:
-        case HoldsSet() | SparesSet() | RulesChanged() | ClusterChanged():
+        case HoldsSet() | SparesSet() | ReservationSet() | ReservationRemoved() | RulesChanged() | ClusterChanged():
             return False
         case NodeChanged() | NodeUnreachable() | NodeReturned() | NodeLost() | GangsFound():
             return False

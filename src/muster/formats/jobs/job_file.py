@@ -18,7 +18,7 @@ from muster.formats.text.units import plain_number
 from muster.formats.text.yaml_text import Loc
 from muster.model.limits import GANG_WORKERS, ROLES_PER_JOB, TEAM_DEPTH
 from muster.model.resources import GPU_MILLI
-from muster.model.spec import JobSpec, RoleSpec
+from muster.model.spec import JobSpec, Launch, RoleSpec
 
 ONLY_ROLE = "worker"
 """The name of the role of a job without `roles`."""
@@ -66,6 +66,7 @@ def spec_from_given(
     _check_roles(given, problems, at)
     _check_gang(spec.roles, problems, at)
     _check_parallelism(spec, given, problems, at)
+    _check_layout(spec, problems, at)
     _check_words(spec, problems, at)
     _check_variables(spec, env, environment, problems, at)
     return spec if problems.count == before else None
@@ -136,6 +137,14 @@ def _check_parallelism(spec: JobSpec, given: Given, problems: Problems, at: Loc)
             problem = f"tensor groups of {tensor} do not come out even on workers with {gpus} GPUs"
             place = ("roles", role.name) if given.get("roles") else ()
             problems.add((*at, *place, "resources", "gpus"), problem, "one must divide the other")
+
+
+def _check_layout(spec: JobSpec, problems: Problems, at: Loc) -> None:
+    """A batch script knows one kind of worker, and as many workers as it began with. So do workers that keep apart."""
+    for key, is_asked in (("launch", spec.launch is Launch.SLURM), ("topology", spec.topology.spread)):
+        if is_asked and (len(spec.roles) > 1 or spec.elastic_role is not None):
+            what = "launch: slurm" if key == "launch" else "spread"
+            problems.add((*at, key), f"{what} needs one role with a fixed number of workers")
 
 
 def _check_words(spec: JobSpec, problems: Problems, at: Loc) -> None:

@@ -4,20 +4,31 @@ A new key is a field in `model/spec.py` and a line here. Checks across several k
 key is what the OpenAPI document says of it.
 """
 
-import re
 from typing import Annotated
 
 from pydantic import Field
 
+from muster.formats.jobs.job_values import (
+    VARIABLE_SCHEMA,
+    Array,
+    BeginTime,
+    CheckpointPath,
+    DependencyEntry,
+    Interval,
+    JobName,
+    Labels,
+    NodeNames,
+    RunLimit,
+    SignalName,
+    Variable,
+)
+from muster.formats.jobs.other_tools import JOB_KEYS, RESOURCE_KEYS
 from muster.formats.parts.kinds import (
-    DURATION_SCHEMA,
     NO_NUL,
     Command,
     Cpus,
     Duration,
     Gpus,
-    JsonSchema,
-    Kind,
     Memory,
     Name,
     Names,
@@ -26,22 +37,16 @@ from muster.formats.parts.kinds import (
     TeamPathText,
     Text,
     Workers,
-    job_id,
-    text,
 )
 from muster.formats.parts.parts import ALWAYS, ONCE, Given, NamedPart, Part, Stored
-from muster.formats.text import ranges, units
-from muster.formats.text.units import BadValue, shown
-from muster.model.ids import JobId
-from muster.model.limits import GANG_WORKERS, JOB_NAME_CHARS, MAX_DURATION_MS, PRIORITY_MAX
+from muster.model.limits import GANG_WORKERS, PRIORITY_MAX
 from muster.model.resources import Request
 from muster.model.spec import (
     DEFAULT_TEAM,
     DEFAULT_TIER,
-    ArraySpec,
+    BatchSignal,
+    BatchSpec,
     CheckpointSpec,
-    Dependency,
-    DependencyWhen,
     Interactive,
     JobSpec,
     Launch,
@@ -59,90 +64,24 @@ CHECKPOINTS_KEPT_MAX = 10_000
 ENTRIES_MAX = 1000
 """The most environment variables, secrets, tags or dependencies of a job: a page of them, not a database."""
 
-_JOB_NAME = re.compile(rf"[a-z0-9-]{{1,{JOB_NAME_CHARS}}}")
-
-
-def job_name(value: object) -> str:
-    """The name of a job."""
-    word = text(value)
-    if not _JOB_NAME.fullmatch(word):
-        raise BadValue(f"{shown(word)} is not a name for a job", f"1 to {JOB_NAME_CHARS} of a-z, 0-9 and -")
-    return word
-
-
-def run_limit_ms(value: object) -> int:
-    """A length of time that a job may be given."""
-    duration = units.duration_ms(value)
-    if not 0 < duration <= MAX_DURATION_MS:
-        raise BadValue(f"must be above zero and at most {units.duration_text(MAX_DURATION_MS)}, not {shown(value)}")
-    return duration
-
-
-def interval_ms(value: object) -> int | None:
-    """How often to save: a duration, or None for `auto`."""
-    if value == "auto":
-        return None
-    duration = units.duration_ms(value)
-    if duration < 1:
-        raise BadValue(f"must be auto or a duration above zero, not {shown(value)}")
-    return duration
-
-
-def dependency(value: object) -> Dependency:
-    """`prep-1`, or `{job: prep-1, when: failed}`."""
-    if not isinstance(value, dict):
-        return Dependency(job=JobId(job_id(value)))
-    unknown = [str(key) for key in value if key not in ("job", "when")]
-    if unknown or "job" not in value:
-        raise BadValue(f"unknown key {unknown[0]!r}" if unknown else "does not say which job", "{job: …, when: …}")
-    when = value.get("when") or DependencyWhen.SUCCEEDED
-    if when not in tuple(DependencyWhen):
-        raise BadValue(f"when must be one of {', '.join(DependencyWhen)}, not {shown(when)}")
-    return Dependency(job=JobId(job_id(value["job"])), when=DependencyWhen(when))
-
-
-def dependency_value(each: Dependency) -> object:
-    """The inverse of `dependency`."""
-    return {"job": each.job, "when": each.when.value} if each.when != DependencyWhen.SUCCEEDED else each.job
-
-
-_ID_SCHEMA: JsonSchema = {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,40}$"}
-_DEPENDENCY_SCHEMA: JsonSchema = {
-    "description": "A job that must have ended in some way first.",
-    "oneOf": [
-        _ID_SCHEMA,
-        {
-            "type": "object",
-            "description": "Which, and how.",
-            "properties": {"job": _ID_SCHEMA, "when": {"enum": [each.value for each in DependencyWhen]}},
-            "additionalProperties": False,
-            "required": ["job"],
-        },
-    ],
-}
-_INTERVAL_SCHEMA: JsonSchema = {"oneOf": [{"const": "auto"}, {"type": "string", "pattern": "^[1-9][0-9]{0,2}[smh]$"}]}
-_ARRAY_SCHEMA: JsonSchema = {"type": "string", "pattern": r"^0-[1-9][0-9]?(%[1-9])?$", "examples": ["0-99%8"]}
-_VARIABLE_SCHEMA: JsonSchema = {"type": "string", "pattern": "^[A-Za-z_][A-Za-z0-9_]{0,60}$"}
-
-JobName = Annotated[
-    str, Kind(read=job_name, schema={"type": "string", "pattern": f"^[a-z0-9-]{{1,{JOB_NAME_CHARS}}}$"})
-]
-Variable = Annotated[str, Kind(read=text, schema=_VARIABLE_SCHEMA)]
-RunLimit = Annotated[int, Kind(read=run_limit_ms, write=units.duration_text, unit="ms", schema=DURATION_SCHEMA)]
-Interval = Annotated[int | None, Kind(read=interval_ms, write=units.duration_text, unit="ms", schema=_INTERVAL_SCHEMA)]
-DependencyEntry = Annotated[Dependency, Kind(read=dependency, write=dependency_value, schema=_DEPENDENCY_SCHEMA)]
-Array = Annotated[ArraySpec, Kind(read=ranges.array_spec, write=ranges.array_text, schema=_ARRAY_SCHEMA)]
+TASKS_MAX = 65_536
+"""The most processes of one step: as many as a large machine has cores, in a gang of hundreds of machines."""
 
 
 class ResourcesWire(Part, record=Request):
     """What each worker needs."""
 
+    elsewhere = RESOURCE_KEYS
     gpus: Annotated[Gpus, Stored("gpu_milli")]
+    """Whole GPUs, or a share of one, such as 0.25."""
     gpu_type: Annotated[Names, Stored("gpu_types")]
     """The types it accepts, preferred first."""
     cpus: Annotated[Cpus, Stored("cpu_milli")]
+    """CPUs; parts of one are possible."""
     memory: Memory
+    """More than this ends the worker, where the system lets Muster limit it."""
     disk: Memory
+    """Space on the local disk of the node."""
     throughput: dict[Name, PositiveThousandths]
     """Relative speed by GPU type."""
 
@@ -151,7 +90,9 @@ class RoleWire(NamedPart, record=RoleSpec, required=("run",)):
     """One kind of worker."""
 
     workers: Annotated[Workers, Stored("workers_min", "workers_max"), ALWAYS] = (1, 1)
+    """How many start together, all or none. `4..16` is elastic: it runs with four and grows when GPUs are idle."""
     resources: Annotated[ResourcesWire, Stored("request")]
+    """What each worker needs, all of it on one node."""
     run: Annotated[Command, Spelling(pattern=r"^[^\s\u0000][^\u0000]*$")]
     """The command that each worker runs."""
 
@@ -160,33 +101,22 @@ class ParallelismWire(Part, record=Parallelism):
     """How the model is split."""
 
     tensor: Annotated[int, Field(ge=1, le=GANG_WORKERS), Spelling(maximum=64)]
+    """GPUs of a tensor-parallel group, which stays inside one node or NVLink domain."""
     pipeline: Annotated[int, Field(ge=1, le=GANG_WORKERS), Spelling(maximum=64)]
+    """Stages of the pipeline. What is left is data parallel."""
 
 
 class TopologyWire(Part, record=TopologySpec):
     """Where the gang must (`within`) or would rather (`prefer`) stay."""
 
     within: Name
+    """A level in one domain of which the whole gang must be, however long it has to wait for that."""
     prefer: Name
+    """A level in one domain of which it would rather be: it waits for that until `relax_after` has passed."""
     relax_after: Duration
-
-
-STORAGES = ("file", "s3", "gs", "gcs", "az", "abfs", "abfss", "hdfs", "webhdfs", "oci", "oss", "smb", "sftp", "memory")
-"""The addresses that checkpoints may be kept at. Most need a package for that storage."""
-
-
-def checkpoint_path(value: object) -> str:
-    """A folder, or an address of storage that is known."""
-    path = text(value)
-    scheme, is_address, place = path.partition("://")
-    if is_address and scheme not in STORAGES:
-        raise BadValue(f"{shown(scheme)} is no storage that is known", f"a folder, or one of {', '.join(STORAGES)}://…")
-    if is_address and not place.strip("/"):
-        raise BadValue(f"{shown(path)} names no place", "such as s3://bucket/run")
-    return path
-
-
-CheckpointPath = Annotated[str, Kind(read=checkpoint_path, schema={"type": "string"})]
+    """How long after submission it waits for `prefer`; then it takes the tightest domain there is."""
+    spread: bool
+    """Each worker on a node of its own."""
 
 
 class CheckpointWire(Part, record=CheckpointSpec, required=("path",)):
@@ -195,8 +125,35 @@ class CheckpointWire(Part, record=CheckpointSpec, required=("path",)):
     path: Annotated[CheckpointPath, Spelling(minLength=1, maxLength=500, pattern=NO_NUL), ALWAYS] = ""
     """A folder, relative to `workdir` unless it is absolute, or an address such as `s3://bucket/run`."""
     every: Interval
+    """How often it saves. `auto` weighs the cost of a save against what a fault would lose."""
     keep: Annotated[int, Field(ge=1, le=CHECKPOINTS_KEPT_MAX)]
+    """How many complete checkpoints stay."""
     grace: Duration
+
+
+class BatchSignalWire(Part, record=BatchSignal, required=("name",)):
+    """Announces the end of a batch script."""
+
+    name: Annotated[SignalName, ALWAYS] = ""
+    before: Duration
+    script_only: bool
+    """Only to the shell of the script, and not to the processes of its steps."""
+
+
+class BatchWire(Part, record=BatchSpec):
+    """How a batch script is run, for `launch: slurm`."""
+
+    arguments: Annotated[list[Text], Field(max_length=ENTRIES_MAX), Spelling(maxItems=20)]
+    tasks: Annotated[int, Field(ge=0, le=TASKS_MAX)]
+    """How many processes `srun` starts when it is not told."""
+    tasks_per_worker: Annotated[int, Field(ge=1, le=TASKS_MAX)]
+    cpus_per_task: Annotated[int, Field(ge=1, le=TASKS_MAX)]
+    gpus_per_task: Annotated[int, Field(ge=0, le=TASKS_MAX)]
+    output: Text
+    """A file for what the script prints, beside the log. It may hold `%j`, `%x` and the other patterns of sbatch."""
+    error: Text
+    append: bool
+    signal: BatchSignalWire
 
 
 class InteractiveWire(Part, record=Interactive):
@@ -209,7 +166,9 @@ class RetryWire(Part, record=Retry):
     """Which failures of its own are tried again."""
 
     limit: Annotated[int, Field(ge=0, le=RETRIES_MAX)]
+    """How often. Faults of the infrastructure are always tried again and do not count."""
     on: Annotated[list[Annotated[RetryCause, Field(strict=False)]], ONCE]
+    """After which failures."""
 
 
 class JobWire(RoleWire, record=JobSpec, required=("name",)):
@@ -218,33 +177,61 @@ class JobWire(RoleWire, record=JobSpec, required=("name",)):
     Left out: `team` is `default`, `tier` is `standard`, `workers` is 1, and a job without `checkpoint` cannot resume.
     """
 
+    elsewhere = JOB_KEYS
     name: Annotated[JobName, ALWAYS] = ""
+    """What people call it. Several jobs may have the same name."""
     team: TeamPathText = DEFAULT_TEAM
+    """The path of the team that pays for it with its quota."""
     tier: Annotated[Name, Spelling(examples=["standard"])] = DEFAULT_TIER
+    """How urgent it is: `production`, `standard`, `exploratory`, or as configured."""
     priority: Annotated[int, Field(ge=0, le=PRIORITY_MAX)]
     """Inside its tier; higher goes first."""
     roles: Annotated[dict[str, RoleWire], Spelling(propertyNames={"pattern": "^[a-z0-9_-]{1,63}$"})]
     """Instead of `workers`, `resources` and `run`: several kinds of workers by name."""
     launch: Annotated[Launch, Field(strict=False)]
+    """How the processes find each other."""
+    batch: BatchWire
+    """With `launch: slurm`, how the script in `run` is run."""
     setup: Command
     """Runs once on each node before the workers start."""
     workdir: Annotated[Text, Spelling(maxLength=101, pattern=r"^/[A-Za-z0-9/_.-]{0,100}$")]
     """An absolute path."""
     interactive: InteractiveWire
-    env: Annotated[dict[str, Text | None], Field(max_length=ENTRIES_MAX), Spelling(propertyNames=_VARIABLE_SCHEMA)]
+    """The first worker gets a terminal, for `muster attach`."""
+    env: Annotated[dict[str, Text | None], Field(max_length=ENTRIES_MAX), Spelling(propertyNames=VARIABLE_SCHEMA)]
+    """Variables. One without a value is taken from where the job is submitted, and must be set there."""
     secrets: Annotated[list[Variable], Field(max_length=ENTRIES_MAX), Spelling(maxItems=20)]
     """Names, never values."""
     parallelism: ParallelismWire
+    """How the model is split over the workers."""
     topology: TopologyWire
+    """How close together the workers must or should be."""
+    constraint: Annotated[Labels, Spelling(examples=["a100 & (ib | roce) & !flaky"])]
+    """Which labels its nodes have: `&`, `|`, `!` and parentheses. The type of GPU of a node is a label too."""
+    nodelist: NodeNames
+    """The only nodes that it may use, such as `n3` or `n[5-8]`."""
+    exclude: NodeNames
+    """Nodes that it does not use."""
+    exclusive: bool
+    """Whole nodes: it starts on nodes that no other job uses, and shares them with no other."""
+    begin: BeginTime
+    """Not before this time, or not before so long after its submission."""
     max_duration: RunLimit
+    """It is ended after this long. Left out, it is that of the tier. A short one lets it start in front of others."""
     expected_duration: RunLimit
     """A hint that promises never rest on."""
     checkpoint: CheckpointWire
+    """Where and how often it saves itself. Without it, a job that is preempted begins anew."""
     preemptible: bool
+    """Whether it may be stopped for others. `false` needs a team that allows it."""
     retry: RetryWire
+    """Which failures of its own are tried again."""
     depends_on: Annotated[list[DependencyEntry], Field(max_length=ENTRIES_MAX), Spelling(maxItems=20)]
+    """Jobs that must have ended first, by id."""
     array: Array
+    """`0-99%8`: a hundred tasks, at most eight at once. Each finds its number in `MUSTER_ARRAY_INDEX`."""
     tags: Annotated[dict[Text, Text], Field(max_length=ENTRIES_MAX)]
+    """Words of your own, for lists and reports."""
     on_straggler: Annotated[Remedy, Field(strict=False)]
     """When a rank stays slower than the others: report it, replace its node, or restart the job."""
     on_hang: Annotated[Remedy, Field(strict=False)]

@@ -80,6 +80,8 @@ class Part:
     """All keys that may be given. Those of a part that this part extends come first."""
     required: ClassVar[tuple[str, ...]] = ()
     """Keys without which a job can be planned but not run."""
+    elsewhere: ClassVar[Mapping[str, str]] = {}
+    """Keys of other tools that people may write, each with what is written here instead."""
     _kept: ClassVar[dict[str, Key]] = {}
     """The keys whose values the record keeps, without the keys of a part that has another record."""
     _adapter: ClassVar[TypeAdapter[Any] | None] = None

@@ -113,7 +113,8 @@ def _explained(detail: ErrorDetails, keyed: type[Keyed]) -> tuple[str, str]:
 def _unknown_key(detail: ErrorDetails, keyed: type[Keyed]) -> tuple[str, str]:
     *outer, key = detail["loc"]
     owner = _owner(keyed, tuple(outer))
-    return "unknown key", closest(str(key), owner.known_keys() if owner else ())
+    elsewhere: Mapping[str, str] = getattr(owner, "elsewhere", {})
+    return "unknown key", elsewhere.get(str(key)) or closest(str(key), owner.known_keys() if owner else ())
 
 
 def _owner(annotation: Any, at: Loc) -> type[Keyed] | None:

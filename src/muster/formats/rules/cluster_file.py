@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, PlainValidator
 
-from muster.formats.parts.kinds import Cpus, Memory, Name, name
+from muster.formats.parts.kinds import Cpus, Memory, Name, name, text
 from muster.formats.parts.wire import Wire, closest, read_part
 from muster.formats.text import ranges, units
 from muster.formats.text.document import Document, Problems, read_document
@@ -20,11 +20,15 @@ from muster.formats.text.yaml_text import Loc
 from muster.model.errors import InvalidInput
 from muster.model.ids import DEFAULT_POOL, NODE_LEVEL, GpuType, LevelName, NodeName, PoolName
 from muster.model.limits import GPUS_PER_NODE, NODES_PER_CLUSTER, TOPOLOGY_LEVELS
+from muster.model.machines.constraint import LABEL_CHARS, is_label
 from muster.model.node import ClusterSpec, Node, NodeState
 from muster.model.resources import UNTRACKED
 
 NVLINK_LEVELS = ("nvlink", "nvl", "nvl72", "nvlink_domain", "nvl-domain")
 """What a level of NVLink domains is usually called. Used when `nvlink_level` is not given."""
+
+LABELS_PER_NODE = 64
+"""More labels than people give a node. Every node is stored and shown with its labels."""
 
 _SIZE = re.compile(r"([0-9]{1,9})[x×]([0-9]{1,9})", re.IGNORECASE)
 
@@ -36,30 +40,58 @@ def decimal_gigabytes(value: object) -> int:
     return int(units.number(value) * 10**9)
 
 
+def node_labels(value: object) -> tuple[str, ...]:
+    """`[ib, nvme]`, or `ib,nvme` as Slurm writes features; sorted, each once."""
+    words = value if isinstance(value, list) else [word.strip() for word in text(value).split(",")]
+    if len(words) > LABELS_PER_NODE:
+        raise units.BadValue(f"{len(words)} labels are too many", f"at most {LABELS_PER_NODE}")
+    for word in words:
+        if not is_label(text(word)):
+            hint = f"1 to {LABEL_CHARS} letters, digits and _ . : = / @ + -"
+            raise units.BadValue(f"{units.shown(word)} is not a label", hint)
+    return tuple(sorted({text(word): None for word in words}))
+
+
 class NodeWire(Wire):
     """One entry of `nodes`. Keys that are not fields must be levels."""
 
     model_config = ConfigDict(extra="allow")
 
     name: Annotated[tuple[str, ...], PlainValidator(ranges.node_names)] = ()
+    """`n1`, or `n[1-16]` for sixteen."""
     count: Count | None = None
+    """Instead of a name for each: so many, with names that are made up."""
     gpus: Annotated[int, Field(ge=0, le=GPUS_PER_NODE)] = 0
+    """How many GPUs each has."""
     gpu_type: Name = ""
+    """What job files and quotas call them. Left out: they have no type."""
     cpus: Cpus = UNTRACKED
+    """CPUs for jobs. Left out: they do not count."""
     memory: Memory = UNTRACKED
+    """Memory for jobs. Left out: it does not count."""
     disk: Memory = UNTRACKED
+    """Local disk for jobs. Left out: it does not count."""
     mem_gb: Annotated[int, PlainValidator(decimal_gigabytes)] | None = None
+    """Memory in decimal gigabytes, as traces have it."""
     pool: Name = DEFAULT_POOL
+    """The pool it is in."""
     state: Annotated[NodeState, Field(strict=False)] = NodeState.READY
+    """How it begins. Later, `muster drain` and health say it, until the file says something else."""
     bad_gpus: list[int] = Field(default_factory=list, max_length=GPUS_PER_NODE)
+    """GPUs that must not be used, counted from 0."""
+    labels: Annotated[tuple[str, ...], PlainValidator(node_labels)] = ()
+    """What job files may ask for in `constraint`."""
 
 
 class ClusterWire(Wire):
     """The machines and the levels above them."""
 
     levels: list[Name] = Field(default_factory=list)
+    """The levels above the node, outermost first. Every node then has a key for each."""
     nodes: list[Any] = Field(max_length=NODES_PER_CLUSTER)
+    """The machines. One entry may stand for many."""
     nvlink_level: Name | None = None
+    """The level that tensor-parallel groups may span. Left out: a level with a usual name, as `nvlink`, or the node."""
 
 
 def cluster_from_text(size: str) -> ClusterSpec:
@@ -178,6 +210,7 @@ class _Nodes:
                 pool=PoolName(wire.pool),
                 state=wire.state,
                 bad_gpus=bad_gpus,
+                labels=wire.labels,
             )
 
     def _names(self, wire: NodeWire, place: int) -> tuple[str, ...]:

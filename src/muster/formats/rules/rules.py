@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from muster.formats.jobs.job_wire import RunLimit
+from muster.formats.jobs.job_values import RunLimit
 from muster.formats.parts.kinds import (
     Duration,
     Name,
@@ -40,14 +40,17 @@ class PoolWire(NamedPart, record=Pool):
     teams: Annotated[list[TeamPathText], ONCE]
     spot: bool
     price: Thousandths
+    """Relative price of a GPU hour. Of equal places the cheaper is taken."""
 
 
 class TierWire(Part, record=Tier):
     """A class of urgency."""
 
     name: Name
+    """What job files call it. Each tier once, the most urgent first."""
     preempts: bool
     preemptible: bool
+    """Whether its jobs may be stopped for tiers above."""
     max_duration: RunLimit
 
 
@@ -55,7 +58,9 @@ class PolicyWire(Part, record=Policy):
     """How the scheduler decides. Settings that are left out are as in the live system."""
 
     order: Annotated[Order, Field(strict=False)]
+    """Which job of a tier goes first."""
     packing: Annotated[Packing, Field(strict=False)]
+    """Where small jobs go, so that whole nodes stay free."""
     backfill: bool
     fair_share: bool
     hold_depth: Count
@@ -63,16 +68,21 @@ class PolicyWire(Part, record=Policy):
     ageing: PositiveDuration
     half_life: PositiveDuration
     preemption: bool
+    """Whether jobs are stopped for more urgent ones, and to give teams what they are guaranteed."""
     turns: bool
+    """A job that can resume leaves for one of its tier that has had less GPU time, or is older and has had as much."""
     min_runtime: Duration
     preemptions_per_team_hour: Count
     restart_cost: Duration
     stop_grace: Duration
     consolidation: bool
     consolidation_gain: Thousandths
+    """A move must save this many times what it costs."""
     elastic: bool
+    """Whether elastic jobs shrink and grow."""
     spares: Count
     throughput: dict[Name, PositiveThousandths]
+    """Relative speed by GPU type, for jobs that do not state it. Types not named have 1."""
 
 
 def policy_part(value: object, problems: Problems, at: Loc) -> Policy:

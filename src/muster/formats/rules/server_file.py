@@ -1,13 +1,14 @@
 """`muster.toml` -> what `muster up` is to serve, and by which rules.
 
-The tables `teams`, `tiers`, `pools` and `policy` are written as in a scenario. `server` says where and how to listen,
-`local` how this machine is used, `health` how nodes are measured and judged. What is left out is as without a file,
-with one exception. A team may use the highest tier, and may have jobs that are not preemptible, only if the file
-allows it.
+The tables `cluster`, `teams`, `tiers`, `pools` and `policy` are written as in a scenario. `server` says where and how
+to listen, `local` how this machine is used if no cluster is described, `health` how nodes are measured and judged. What
+is left out is as without a file, with one exception. A team may use the highest tier, and may have jobs that are not
+preemptible, only if the file allows it.
 """
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -16,6 +17,7 @@ from pydantic import Field, PlainValidator
 from muster.formats.parts.kinds import Text, text
 from muster.formats.parts.wire import Wire, read_part
 from muster.formats.rules.cluster_file import cluster_from_text
+from muster.formats.rules.configured_cluster import CLUSTER, ConfiguredCluster, find_configured_cluster
 from muster.formats.scenarios.references import read_references, team_at
 from muster.formats.text.document import Document, Problems, read_settings
 from muster.formats.text.units import BadValue, duration_ms, duration_text, milli, shown
@@ -26,7 +28,8 @@ from muster.model.node_limits import MAX_DRAINED_MILLI, PROBE_EVERY_LEAST_MS, PR
 from muster.model.scenario import Rules
 
 _HOST_NAME = re.compile(r"[a-z0-9_.-]+|\*|[0-9a-f:]+")
-_RULES = ("teams", "tiers", "pools", "policy")
+RULES = ("teams", "tiers", "pools", "policy")
+"""The tables that say how the scheduler decides. The others say what it runs on."""
 
 
 def host_name(value: object) -> str:
@@ -44,19 +47,28 @@ class ServerWire(Wire):
     """Where and how to listen, and where to keep things."""
 
     host: Text | None = None
+    """The address to listen on. Left out: this machine only, 127.0.0.1. Others need TLS or `insecure_bind`."""
     port: Annotated[int, Field(ge=0, le=65535)] | None = None
+    """The port; 0 takes any that is free. Left out: 8470."""
     database: Text | None = None
+    """`postgresql://…`, perhaps with a password. Left out: `MUSTER_DATABASE`, or a file under `--home`."""
     tls_certificate: Text | None = None
+    """A certificate with its chain, in PEM, beside this file unless it is absolute."""
     tls_key: Text | None = None
+    """Its private key."""
     insecure_bind: bool = False
+    """Listen to the network without TLS, because a proxy in front of it speaks TLS."""
     allowed_hosts: Annotated[list[HostName], Field(max_length=ALLOWED_HOSTS)] = Field(default_factory=list)
+    """Names that the server answers to besides its own, without ports."""
     metrics: Literal["loopback", "token", "open"] = "loopback"
+    """Who may read `/metrics` without a token: this machine, nobody, or everybody."""
 
 
 class LocalWire(Wire):
     """How this machine is used."""
 
     nodes: Text | None = None
+    """`4x8`: four virtual nodes with eight GPU slots each. The short form; `[cluster]` describes nodes one by one."""
 
 
 def share_milli(value: object) -> int:
@@ -80,9 +92,13 @@ class HealthWire(Wire):
     """How nodes are measured and judged."""
 
     command: Text | None = None
+    """Run on every node beside the built-in probes; prints signals as JSON lines."""
     every: Annotated[int, PlainValidator(probe_every_ms)] = PROBE_EVERY_MS
+    """How often nodes are measured."""
     max_drained: Annotated[int, PlainValidator(share_milli)] = MAX_DRAINED_MILLI
+    """Share of a pool that verdicts may take out at once, rounded down, at least one node."""
     test: Text | None = None
+    """Run before a drained node returns; exit code 0 is healthy."""
 
 
 class ServerFileWire(Wire):
@@ -91,6 +107,7 @@ class ServerFileWire(Wire):
     server: ServerWire = ServerWire()
     local: LocalWire = LocalWire()
     health: HealthWire = HealthWire()
+    cluster: Any = None
     teams: Any = None
     tiers: Any = None
     pools: Any = None
@@ -127,8 +144,12 @@ class ServerSettings:
     metrics: str = "loopback"
     """Who may read the figures without a token."""
     nodes: str | None = None
+    cluster: ConfiguredCluster | None = None
+    """The nodes, if the file describes them one by one."""
     health: HealthSettings = HealthSettings()
     rules: Rules | None = None
+    parts: Mapping[str, object] = field(default_factory=dict)
+    """The tables with rules as they are written, in plain values."""
 
 
 def read_server_file(source: str | Path) -> ServerSettings:
@@ -136,15 +157,19 @@ def read_server_file(source: str | Path) -> ServerSettings:
     path = Path(source)
     document = read_settings(path)
     problems = Problems(document)
+    folder = path.resolve().parent
     wire = read_part(ServerFileWire, document.value, problems, ())
+    cluster = find_configured_cluster(document, folder, problems, RULES)
     if wire is not None and wire.local.nodes is not None:
         _check_nodes(wire.local.nodes, problems)
+        if cluster is not None:
+            problems.add(("local", "nodes"), "the nodes are described in [cluster] already", "give one of the two")
     if wire is not None and (wire.server.tls_certificate is None) != (wire.server.tls_key is None):
         problems.add(("server",), "tls_certificate and tls_key belong together", "give both or neither")
-    rules = _rules(document, problems)
+    parts = _parts(document)
+    rules = read_rules(parts, cluster, problems)
     problems.stop_if_any()
     assert wire is not None  # It is missing only after a problem was noted.
-    folder = path.resolve().parent
     return ServerSettings(
         host=wire.server.host,
         port=wire.server.port,
@@ -155,6 +180,7 @@ def read_server_file(source: str | Path) -> ServerSettings:
         allowed_hosts=tuple(wire.server.allowed_hosts),
         metrics=wire.server.metrics,
         nodes=wire.local.nodes,
+        cluster=cluster,
         health=HealthSettings(
             command=wire.health.command or "",
             every_ms=wire.health.every,
@@ -163,16 +189,25 @@ def read_server_file(source: str | Path) -> ServerSettings:
             folder=folder if wire.health.command or wire.health.test else Path("/"),
         ),
         rules=rules,
+        parts=parts,
     )
 
 
-def _rules(document: Document, problems: Problems) -> Rules | None:
-    """The rules, if the file has any."""
-    parts = document.value if isinstance(document.value, dict) else {}
-    named = {key: parts[key] for key in _RULES if parts.get(key) is not None}
-    if not named:
+def _parts(document: Document) -> dict[str, object]:
+    """The tables of a file that are rules."""
+    value = document.value if isinstance(document.value, dict) else {}
+    return {key: value[key] for key in RULES if value.get(key) is not None}
+
+
+def read_rules(parts: Mapping[str, object], cluster: ConfiguredCluster | None, problems: Problems) -> Rules | None:
+    """The rules that these tables say, if there are any. What is wrong with them is noted.
+
+    A problem of the cluster itself has been noted before, so it is not looked at again.
+    """
+    if not parts:
         return None
-    references = read_references(named, problems)
+    nodes = {} if cluster is None or problems.count else {CLUSTER: cluster.document}
+    references = read_references({**parts, **nodes}, problems)
     rules = closed(
         Rules(teams=references.teams, tiers=references.tiers, pools=references.pools, policy=references.policy)
     )

@@ -27,10 +27,15 @@ class TeamWire(NamedPart, record=Team):
     guaranteed: dict[Name, Thousandths]
     limit: dict[Name, Thousandths]
     weight: Annotated[PositiveThousandths, Stored("weight")]
+    """Its part among its siblings, when teams borrow and in fair share."""
     tiers: Names
+    """The tiers that its jobs may use. Left out: on a server all but the highest, in a scenario all."""
     max_priority: Annotated[int, Field(ge=0, le=PRIORITY_MAX)]
+    """The highest priority that its jobs may have. Left out: any."""
     allow_unpreemptible: bool
+    """Whether its jobs may say `preemptible: false`. Left out: on a server they may not."""
     teams: Annotated[dict[str, Any], Stored()]
+    """The teams below it, each written like a team."""
 
 
 @dataclass(slots=True)

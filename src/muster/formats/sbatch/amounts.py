@@ -1,12 +1,17 @@
 """Amounts as Slurm writes them -> as a job file writes them."""
 
 import re
+from datetime import UTC, datetime, timedelta
 
 from muster.formats.text.units import BadValue, shown
 
 _TIME = re.compile(r"(?:(?P<days>\d{1,5})-)?(?P<rest>\d{1,9}(?::\d{1,9}){0,2})")
 _MEMORY = re.compile(r"(\d{1,15})([KMGT]?)B?", re.IGNORECASE)
 _GPUS = re.compile(r"(?:(?P<type>[A-Za-z][\w.-]*):)?(?P<count>\d{1,6})")
+_FROM_NOW = re.compile(r"now(?:\+([0-9]{1,9})(s|sec\w*|m|min\w*|h|hour\w*|d|day\w*|w|week\w*)?)?", re.IGNORECASE)
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_CLOCK = re.compile(r"([01]?[0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?")
+_TIMES_OF_DAY = {"midnight": "00:00", "noon": "12:00", "elevenses": "11:00", "fika": "15:00", "teatime": "16:00"}
 _FOREVER = ("infinite", "unlimited", "-1")
 
 
@@ -26,6 +31,30 @@ def time_limit(text: str) -> str | None:
         hours, (minutes, seconds) = 0, (*parts, 0)[:2]
     total = ((int(match["days"] or 0) * 24 + hours) * 60 + minutes) * 60 + seconds
     return f"{total}s"
+
+
+def begin(text: str, now: datetime) -> str:
+    """`now+1hour`, `16:00`, `tomorrow` or `2026-01-20T12:34` as a job file has it. `now` knows its zone."""
+    match = _FROM_NOW.fullmatch(text)
+    if match is not None:
+        seconds = int(match[1] or 0) * next(
+            each for word, each in _SECONDS.items() if (match[2] or "s").startswith(word)
+        )
+        return f"{seconds}s"
+    midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
+    if text in _TIMES_OF_DAY or _CLOCK.fullmatch(text):
+        hour, minute, *second = map(int, _TIMES_OF_DAY.get(text, text).split(":"))
+        found = midnight.replace(hour=hour, minute=minute, second=second[0] if second else 0)
+        found += timedelta(days=1) if found <= now else timedelta()
+    elif text in ("today", "tomorrow"):
+        found = midnight + timedelta(days=1) if text == "tomorrow" else now
+    else:
+        try:
+            found = datetime.fromisoformat(text)
+        except ValueError:
+            raise BadValue(f"must be a time such as 16:00, now+1hour or 2026-01-20T12:34, not {shown(text)}") from None
+    local = found if found.tzinfo is not None else found.replace(tzinfo=now.tzinfo)
+    return local.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def memory_bytes(text: str) -> int:

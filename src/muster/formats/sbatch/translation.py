@@ -1,81 +1,51 @@
 """Options of a batch script -> parts of a job: what each becomes, and why some become nothing.
 
-What depends on several options, such as how many workers there are, is worked out in `sbatch_file`.
+What depends on several options, such as how many workers there are, is worked out in `layout`.
 """
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable
+from datetime import UTC, datetime
 
 from muster.formats.sbatch import amounts
+from muster.formats.sbatch.draft import Draft
 from muster.formats.sbatch.options import BadOption, Option
-from muster.formats.text.units import BadValue, memory_value
+from muster.formats.text.units import BadValue, memory_value, shown
+from muster.model.ids import numbered_job
 from muster.model.limits import JOB_NAME_CHARS
+
+BYTES_PER_MB = 2**20
 
 _WHEN = {"afterok": "succeeded", "afterany": "finished", "afternotok": "failed", "aftercorr": "succeeded"}
 
 _IGNORED = {
-    **dict.fromkeys(("output", "error", "open-mode"), "`muster logs` shows what workers print"),
-    **dict.fromkeys(("mail-type", "mail-user"), "nobody is written to"),
-    **dict.fromkeys(("nodelist", "exclude", "nodefile"), "Muster chooses the nodes"),
-    **dict.fromkeys(("exclusive", "oversubscribe"), "ask for all GPUs of a node to have it alone"),
-    **dict.fromkeys(("quiet", "verbose", "parsable", "test-only"), "it is about sbatch itself"),
-    **dict.fromkeys(("signal",), "SIGTERM announces the end; `checkpoint.grace` says how long before"),
-    "requeue": "jobs are always started again after faults of the infrastructure",
-    "wait": "use `muster submit --wait`",
-    "begin": "use `--held` and `muster release`",
-    "constraint": "put GPU types into resources.gpu_type",
-    "reservation": "use a pool or a tier",
+    "reservation": "use a reservation of `muster reservation`, a pool or a tier",
     "switches": "use `topology` in a job file",
     "nice": "use `muster update --priority`",
-    "distribution": "ranks follow the topology",
-    "kill-on-invalid-dep": "a job whose dependency fails is cancelled",
+    "time-min": "the limit of --time holds",
+    "licenses": "licences are not counted here",
+    "input": "a batch script reads nothing",
 }
+"""What changes how a job is scheduled or run, and is not possible here."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
-    """Something in a script that did not become part of the job, and what happens instead."""
-
-    line: int
-    text: str
-
-
-@dataclass(slots=True)
-class Draft:
-    """A job that is being put together."""
-
-    tiers: Mapping[str, str]
-    job: dict[str, Any] = field(default_factory=dict)
-    lines: dict[str, int] = field(default_factory=dict)
-    notes: list[Note] = field(default_factory=list)
-    held: bool = False
-    nodes: int | None = None
-    tasks: int | None = None
-    tasks_per_node: int | None = None
-    gpu_type: str = ""
-    gpus: dict[str, int] = field(default_factory=dict)
-    """How many per `job`, `node` or `task`."""
-    memory: dict[str, int] = field(default_factory=dict)
-    """Bytes per `node`, `cpu` or `gpu`."""
-
-    def put(self, key: str, value: object, line: int) -> None:
-        """Set a key of the job, and the line that it comes from."""
-        self.job[key] = value
-        self.lines[key] = line
-
-    def note(self, line: int, text: str) -> None:
-        """Say what was not taken over, and what happens instead."""
-        self.notes.append(Note(line=line, text=text))
+_SILENT = frozenset(
+    {"acctg-freq", "bell", "clusters", "contiguous", "core-spec", "cores-per-socket", "cpu-bind", "cpu-freq"}
+    | {"distribution", "export-file", "extra-node-info", "get-user-env", "gpu-bind", "gpu-freq", "gres-flags", "hint"}
+    | {"ignore-pbs", "kill-on-invalid-dep", "mail-type", "mail-user", "mem-bind", "no-kill", "ntasks-per-core"}
+    | {"ntasks-per-socket", "overcommit", "oversubscribe", "parsable", "priority", "profile", "propagate", "quiet"}
+    | {"requeue", "sockets-per-node", "spread-job", "test-only", "threads-per-core", "use-min-nodes", "verbose", "wait"}
+    | {"wait-all-nodes", "wckey", "wrap"}
+)
+"""What makes no difference here, or is about the command itself."""
 
 
 def take(draft: Draft, option: Option) -> None:
     """Take one option over, or note that it is ignored."""
     taking = _TAKEN.get(option.name)
     if taking is None:
-        why = _IGNORED.get(option.name, "it is not known here")
-        draft.note(option.line, f"--{option.name} is ignored: {why}")
+        if option.name not in _SILENT:
+            why = _IGNORED.get(option.name, "it has no meaning here")
+            draft.note(option.line, f"--{option.name} is ignored: {why}")
         return
     try:
         taking(draft, option)
@@ -86,16 +56,14 @@ def take(draft: Draft, option: Option) -> None:
 
 
 def _take_name(draft: Draft, option: Option) -> None:
-    name = job_name(option.value)
-    if name != option.value:
-        draft.note(option.line, f"the name {option.value!r} becomes {name!r}: a-z, 0-9 and - are allowed")
-    draft.put("name", name, option.line)
+    draft.put("name", job_name(option.value), option.line)
+    draft.variables["SLURM_JOB_NAME"] = option.value
 
 
 def _take_nodes(draft: Draft, option: Option) -> None:
     draft.nodes, is_range = amounts.fewest(option.value)
     draft.lines["workers"] = option.line
-    if is_range:
+    if is_range and option.value != f"{draft.nodes}-{draft.nodes}":
         draft.note(
             option.line, f"--nodes={option.value}: {draft.nodes} are asked for; an elastic job has workers: 2..4"
         )
@@ -114,6 +82,7 @@ def _take_tasks_per_node(draft: Draft, option: Option) -> None:
 def _take_gpus(per: str) -> Callable[[Draft, Option], None]:
     def take(draft: Draft, option: Option) -> None:
         _put_gpus(draft, option, per, amounts.gpus(option.value))
+        draft.variables[f"SLURM_{option.name.upper().replace('-', '_')}"] = option.value
 
     return take
 
@@ -134,18 +103,32 @@ def _put_gpus(draft: Draft, option: Option, per: str, found: tuple[str, int]) ->
 
 
 def _take_cpus(draft: Draft, option: Option) -> None:
-    draft.job.setdefault("resources", {})["cpus"] = amounts.whole(option.value)
+    draft.cpus_per_task = amounts.whole(option.value)
     draft.lines["resources.cpus"] = option.line
+
+
+def _take_cpus_per_gpu(draft: Draft, option: Option) -> None:
+    draft.cpus_per_gpu = amounts.whole(option.value)
+    draft.variables["SLURM_CPUS_PER_GPU"] = option.value
+    draft.lines["resources.cpus"] = option.line
+
+
+def _take_tasks_per_gpu(draft: Draft, option: Option) -> None:
+    draft.note(option.line, "--ntasks-per-gpu is ignored: use --ntasks-per-node")
 
 
 def _take_memory(per: str) -> Callable[[Draft, Option], None]:
     def take(draft: Draft, option: Option) -> None:
         size = amounts.memory_bytes(option.value)
         draft.lines["resources.memory"] = option.line
+        for known in draft.memory:
+            draft.variables.pop(f"SLURM_MEM_PER_{known.upper()}", None)
+        draft.memory.clear()  # The last of these options counts, whichever it is.
         if size == 0:
             draft.note(option.line, "--mem=0 is ignored: say how much memory a worker needs, or nothing")
         else:
             draft.memory[per] = size
+            draft.variables[f"SLURM_MEM_PER_{per.upper()}"] = str(size // BYTES_PER_MB)
 
     return take
 
@@ -169,18 +152,20 @@ def _take_dependency(draft: Draft, option: Option) -> None:
         raise BadValue("one of several dependencies is not possible here", "all of them are waited for; use , for ?")
     for part in option.value.split(","):
         kind, _, jobs = part.partition(":")
-        if kind not in _WHEN or not jobs:
-            draft.note(option.line, f"--dependency={part} is ignored: only {', '.join(_WHEN)} are known here")
+        if part == "singleton":
+            draft.singleton = True
             continue
+        if kind not in _WHEN or not jobs:
+            raise BadValue(f"{shown(part)} is not possible here", f"{', '.join(_WHEN)} and singleton are known")
         if kind == "aftercorr":
             draft.note(option.line, "aftercorr: the whole array is waited for, not task by task")
-        found += [{"job": job.partition("+")[0], "when": _WHEN[kind]} for job in jobs.split(":")]
-    if found:
-        draft.put("depends_on", found, option.line)
+        found += [{"job": numbered_job(job.partition("+")[0]), "when": _WHEN[kind]} for job in jobs.split(":")]
+    draft.put("depends_on", found, option.line)
 
 
 def _take_partition(draft: Draft, option: Option) -> None:
     named = [part for part in option.value.split(",") if part in draft.tiers]
+    draft.variables["SLURM_JOB_PARTITION" if option.name == "partition" else "SLURM_JOB_QOS"] = option.value
     if named:
         draft.put("tier", draft.tiers[named[0]], option.line)
     else:
@@ -190,15 +175,46 @@ def _take_partition(draft: Draft, option: Option) -> None:
 
 
 def _take_export(draft: Draft, option: Option) -> None:
-    variables: dict[str, str | None] = {}
-    for part in option.value.split(","):
-        name, equals, value = part.partition("=")
-        if name == "ALL" and not equals:
-            draft.note(option.line, "--export=ALL is ignored: only variables that are named go along")
-        elif name not in ("NONE", "NIL", "") or equals:
-            variables[name] = value if equals else None
-    if variables:
-        draft.put("env", variables, option.line)
+    draft.export = option.value
+    draft.variables["SLURM_EXPORT_ENV"] = option.value
+
+
+def _take_output(key: str) -> Callable[[Draft, Option], None]:
+    def take(draft: Draft, option: Option) -> None:
+        draft.batch[key] = "/dev/null" if option.value == "none" else option.value
+        draft.lines[f"batch.{key}"] = option.line
+
+    return take
+
+
+def _take_open_mode(draft: Draft, option: Option) -> None:
+    if option.value[:1] not in ("a", "t"):
+        raise BadValue(f"must be append or truncate, not {shown(option.value)}")
+    draft.batch["append"] = option.value.startswith("a")
+
+
+def _take_signal(draft: Draft, option: Option) -> None:
+    """`[[R][B]:]USR1[@60]`."""
+    *marks, rest = option.value.split(":")
+    name, _, before = rest.partition("@")
+    if before and not before.isdecimal():
+        raise BadValue(f"must be a signal and seconds such as B:USR1@60, not {shown(option.value)}")
+    signal = {"name": name, "before": f"{int(before or 60)}s"}
+    draft.batch["signal"] = signal | ({"script_only": True} if "B" in "".join(marks).upper() else {})
+    draft.lines["batch.signal"] = option.line
+
+
+def _take_begin(draft: Draft, option: Option) -> None:
+    draft.put("begin", amounts.begin(option.value, datetime.now(UTC).astimezone()), option.line)
+
+
+def _take_exclusive(draft: Draft, option: Option) -> None:
+    draft.put("exclusive", True, option.line)
+
+
+def _take_account(draft: Draft, option: Option) -> None:
+    draft.put("team", option.value, option.line)
+    draft.variables["SLURM_JOB_ACCOUNT"] = option.value
 
 
 def _take_no_requeue(draft: Draft, option: Option) -> None:
@@ -231,6 +247,8 @@ _TAKEN: dict[str, Callable[[Draft, Option], None]] = {
     "gpus-per-task": _take_gpus("task"),
     "gres": _take_gres,
     "cpus-per-task": _take_cpus,
+    "cpus-per-gpu": _take_cpus_per_gpu,
+    "ntasks-per-gpu": _take_tasks_per_gpu,
     "mem": _take_memory("node"),
     "mem-per-cpu": _take_memory("cpu"),
     "mem-per-gpu": _take_memory("gpu"),
@@ -238,11 +256,20 @@ _TAKEN: dict[str, Callable[[Draft, Option], None]] = {
     "time": _take_time,
     "array": _as_it_is("array"),
     "dependency": _take_dependency,
-    "account": _as_it_is("team"),
+    "account": _take_account,
     "partition": _take_partition,
     "qos": _take_partition,
     "chdir": _as_it_is("workdir"),
     "export": _take_export,
+    "output": _take_output("output"),
+    "error": _take_output("error"),
+    "open-mode": _take_open_mode,
+    "signal": _take_signal,
+    "constraint": _as_it_is("constraint"),
+    "nodelist": _as_it_is("nodelist"),
+    "exclude": _as_it_is("exclude"),
+    "begin": _take_begin,
+    "exclusive": _take_exclusive,
     "no-requeue": _take_no_requeue,
     "comment": _take_comment,
     "hold": _take_hold,

@@ -134,7 +134,8 @@ def _waiting(explained: Explained) -> Answer:
 
 
 def _reason(reason: Reason) -> Answer:
-    return {"code": reason.code.value, "message": reason.message, "would_help": reason.would_help}
+    detail = {"detail": reason.detail} if reason.detail else {}
+    return {"code": reason.code.value, "message": reason.message, **detail, "would_help": reason.would_help}
 
 
 def _moment(moment_ms: int | None) -> str | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from muster.formats.parts.wire import read_part
 from muster.formats.scenarios.references import References, read_references
+from muster.formats.scenarios.reservations import reservations_part
 from muster.formats.scenarios.scenario_jobs import ScenarioJobs
 from muster.formats.scenarios.scenario_wire import ScenarioWire
 from muster.formats.text.document import Document, Problems, read_document
@@ -32,6 +33,7 @@ def scenario_from_document(document: Document) -> Scenario:
     running = jobs.running(_items(parts, "running"))
     waiting = jobs.waiting(_items(parts, "waiting"), running)
     holds = jobs.promises(_items(parts, "holds"), waiting)
+    reservations = reservations_part(_items(parts, "reservations"), references, problems)
     usage = {} if wire is None else wire.usage
     preemptions = {} if wire is None else wire.recent_preemptions
     _check_teams(references, {"usage": usage, "recent_preemptions": preemptions}, problems)
@@ -49,6 +51,7 @@ def scenario_from_document(document: Document) -> Scenario:
         running=running,
         waiting=waiting,
         promises=holds,
+        reservations=reservations,
     )
 
 

@@ -104,16 +104,20 @@ class ScenarioJobs:
         if any(each.job == wire.id for each in spec.depends_on):
             self._problems.add((*at, "job", "depends_on"), f"job {wire.id!r} depends on itself")
         needed = chain(wire.unmet, *(present.ids(each.job) for each in spec.depends_on))
+        now_ms = self._now_ms or 0
+        submitted_ms = now_ms if wire.submitted is None else wire.submitted
+        begins_ms = spec.begin.begins_ms(submitted_ms)
         return WaitingJob(
             id=JobId(wire.id),
             spec=spec,
-            submitted_ms=(self._now_ms or 0) if wire.submitted is None else wire.submitted,
+            submitted_ms=submitted_ms if begins_ms > now_ms else begins_ms,
             requeued=wire.requeued,
             attained_gpu_ms=wire.attained_gpu_s,
             predicted_ms=wire.predicted,
             held=wire.held,
             unmet=tuple(JobId(each) for each in dict.fromkeys(needed) if each != wire.id),
             user=wire.user,
+            early=begins_ms > now_ms,
         )
 
     def _promise(self, item: object, specs: Mapping[JobId, JobSpec], at: Loc) -> Promise | None:

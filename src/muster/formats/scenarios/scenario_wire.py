@@ -77,3 +77,4 @@ class ScenarioWire(Wire):
     running: list[Any] = Field(default_factory=list, max_length=JOBS_PER_SCENARIO)
     waiting: list[Any] = Field(default_factory=list, max_length=JOBS_PER_SCENARIO)
     holds: list[Any] = Field(default_factory=list)
+    reservations: list[Any] = Field(default_factory=list)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from muster.formats.text.toml_text import read_toml
 from muster.formats.text.yaml_text import INTEGER_DIGITS_MAX, BadText, Loc, lines_of, path_text, read_yaml
 from muster.model.errors import InvalidFile
 from muster.model.limits import SCENARIO_FILE_BYTES
@@ -97,6 +96,8 @@ def parse_document(text: str, *, file: str, values_max: int | None = None) -> Do
 
 def _toml(text: str, file: str) -> Document:
     """A TOML document. Problems with its values have no lines: the parser does not say where a value stands."""
+    from muster.formats.text.toml_text import read_toml  # noqa: PLC0415 (it compiles patterns, and few files are TOML)
+
     try:
         return Document(file=file, value=read_toml(text))
     except BadText as error:

@@ -82,6 +82,11 @@ def node_names(value: object) -> tuple[str, ...]:
     return names
 
 
+def comma_separated(value: object) -> list[object]:
+    """`n1,n[3,5]` is two words. A comma in brackets separates nothing."""
+    return list(re.split(r",(?![^\[]*\])", value)) if isinstance(value, str) else [value]
+
+
 def node_ranges(names: Iterable[str]) -> str:
     """Many node names in few words: `n[1-3], gpu-07`."""
     parts: list[str] = []

@@ -176,6 +176,14 @@ def time_ms(value: object) -> int:
     return max(0, (moment - EPOCH) // timedelta(milliseconds=1) + leap_s * 1000 + fraction_ms)
 
 
+def moment_ms(text: str, since_ms: int) -> int:
+    """A time, or a length of time after another moment."""
+    try:
+        return time_ms(text) if "-" in text or ":" in text else since_ms + duration_ms(text)
+    except BadValue as error:
+        raise BadValue(f"{error.problem}; write 2026-11-18T20:00:00Z, or a length such as 4h", error.hint) from None
+
+
 def time_text(moment_ms: int) -> str:
     """Milliseconds since 1970 as RFC 3339 in UTC, without a fraction where there is none."""
     moment = EPOCH + timedelta(milliseconds=max(0, min(moment_ms, LAST_WRITABLE_MS)))

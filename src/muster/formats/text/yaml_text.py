@@ -229,9 +229,23 @@ def _events(text: str) -> Iterator[yaml.Event]:
         problem = " ".join(filter(None, (error.problem, error.context))) or "not YAML"
         # The parser counts the end of the text as a line of its own. People do not.
         line = None if mark is None else min(mark.line + 1, text.count("\n") + 1)
+        if tabbed := _tabbed(text, line):
+            hint = "YAML is indented with blanks: replace the tab"
+            raise BadText("the line is indented with a tab", line=tabbed, hint=hint) from None
         raise BadText(f"not YAML: {problem}", line=line) from None
     except (yaml.YAMLError, UnicodeError) as error:
         raise BadText(f"not YAML: {' '.join(str(error).split())}") from None
+
+
+def _tabbed(text: str, line: int | None) -> int | None:
+    """The line that is indented with a tab, if that may be why the parser stopped at a line."""
+    lines = ["", *text.splitlines()]
+    near = () if line is None else (number for number in (line - 1, line) if 0 < number < len(lines))
+    return next((number for number in near if "\t" in _indentation(lines[number])), None)
+
+
+def _indentation(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]
 
 
 def _merge_bases(value: object, *, line: int) -> list[dict[str, object]]:

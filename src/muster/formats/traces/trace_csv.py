@@ -12,6 +12,7 @@ from typing import Any
 from muster.formats.parts.kinds import text
 from muster.formats.text.units import BadValue
 from muster.formats.traces import cells
+from muster.formats.traces.columns import probably_meant
 from muster.formats.traces.lines import LineProblems, Lines, TraceJobs
 from muster.model.ids import GpuType
 from muster.model.trace import Trace, TraceJob
@@ -48,8 +49,8 @@ _TYPE_COLUMN = re.compile(r"dur_(.+)_s")
 """`dur_p100_s`: how long the job runs on a P100."""
 
 
-def read_csv(lines: Lines, problems: LineProblems) -> tuple[TraceJob, ...]:
-    """All jobs in the order of their submission. What is wrong with them is noted."""
+def read_csv(lines: Lines, problems: LineProblems) -> tuple[tuple[TraceJob, ...], tuple[str, ...]]:
+    """All jobs in the order of their submission, and the columns that are not used. What is wrong is noted."""
     table = csv.reader(lines, strict=True)
     jobs = TraceJobs(problems)
     try:
@@ -65,7 +66,7 @@ def read_csv(lines: Lines, problems: LineProblems) -> tuple[TraceJob, ...]:
                 jobs.add(job, table.line_num, "job_id")
     except csv.Error as error:
         problems.refuse(f"not CSV: {error}", "is a quote missing?", line=table.line_num)
-    return jobs.by_submission()
+    return jobs.by_submission(), rows.unused
 
 
 def csv_rows(trace: Trace) -> Iterator[list[str]]:
@@ -90,7 +91,9 @@ class _Rows:
             place_of.setdefault(column, place)
         for column in REQUIRED:
             if column not in place_of:
-                problems.add(line, column, "there is no such column", _what_instead(header))
+                problems.add(line, column, "there is no such column", _what_instead(header, column))
+        self.unused = tuple(each for each in place_of if each and not _is_known(each))
+        """Columns that mean nothing here, in the order of the file."""
         self._columns = [
             (column, place_of[column], field, read)
             for column, (field, read) in COLUMNS.items()
@@ -143,10 +146,22 @@ def _refuse_other_files(header: Sequence[str], lines: Lines, problems: LineProbl
         problems.refuse(problem, "is it the file you mean, and was it copied as a whole?")
 
 
-def _what_instead(header: Sequence[str]) -> str:
+def _is_known(column: str) -> bool:
+    return column in COLUMNS or _TYPE_COLUMN.fullmatch(column) is not None
+
+
+def _what_instead(header: Sequence[str], missing: str) -> str:
     if header[0].startswith(";"):
         return "a file in the Standard Workload Format must be named .swf or .swf.gz"
+    others = [each.strip() for each in header if not _is_known(each.strip())]
+    meant = next((each for each in others if probably_meant(each, [missing])), None)
+    if meant is not None:
+        return f"rename {meant!r} to {missing}, if that is what it is{_unit_text(missing)}"
     return f"the columns are {', '.join(header[:COLUMNS_SHOWN])}"
+
+
+def _unit_text(column: str) -> str:
+    return ", in seconds" if column.endswith("_s") else ""
 
 
 def _cells(job: TraceJob) -> tuple[str, ...]:

@@ -16,6 +16,11 @@ SWF = ".swf"
 CSV = ".csv"
 
 
+def sample_trace() -> Path:
+    """The trace that comes with Muster, with its cluster beside it."""
+    return Path(__file__).with_name("sample.csv")
+
+
 def read_trace(path: str | Path) -> Trace:
     """The trace in a file: SWF where the name ends in `.swf` or `.swf.gz`, else CSV.
 
@@ -23,13 +28,14 @@ def read_trace(path: str | Path) -> Trace:
     """
     problems = LineProblems(str(path))
     skipped = 0
+    unused: tuple[str, ...] = ()
     with open_lines(path, problems) as lines:
         if _unpacked_name(path).endswith(SWF):
             jobs, skipped = read_swf(lines, problems)
         else:
-            jobs = read_csv(lines, problems)
+            jobs, unused = read_csv(lines, problems)
     problems.stop_if_any()
-    return Trace(name=trace_name(path), jobs=jobs, skipped=skipped)
+    return Trace(name=trace_name(path), jobs=jobs, skipped=skipped, unused=unused)
 
 
 def write_trace(trace: Trace, path: str | Path) -> None:

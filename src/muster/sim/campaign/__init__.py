@@ -7,6 +7,7 @@
     trial                         one schedule under way
     fault_actions                 what is done to jobs, nodes, the log and the engine
     training_faults               what is done to checkpoints
+    reservation_faults            what operators set aside and empty
     verdict_faults                slow ranks, hangs, and probes of nodes that flap
     backends                      backends under test, which know the truth
     process_backend gang_backend  the tested backends: process by process, and whole gangs
@@ -15,6 +16,8 @@
     state_invariants              what must be true at each moment
     transition_invariants         what must be true from one moment to the next
     spare_invariants              what must be true of nodes that are kept free
+    seat_invariants               what must be true of nodes that jobs want, refuse, or have to themselves
+    rank_invariants               what must be true of the ranks of a gang
     checkpoint_invariants         what records say of checkpoints, against what was really saved
     wait_invariants               how long a job may wait in a crowd
     refolding                     what the log folds to, against the state of the engine

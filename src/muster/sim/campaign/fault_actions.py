@@ -12,6 +12,7 @@ from muster.model.policy import HOUR_MS, MINUTE_MS
 from muster.model.records import evolve
 from muster.sim.campaign.backends import Absence
 from muster.sim.campaign.random_cluster import SPOT
+from muster.sim.campaign.reservation_faults import ReservationFaults
 from muster.sim.campaign.schedule import FaultAction, Happening
 from muster.sim.campaign.training_faults import TrainingFaults
 from muster.sim.campaign.trial import Broken, Trial
@@ -34,6 +35,9 @@ NEED_A_WRITER = (
     FaultAction.REMOVE_CHECKPOINT,
     FaultAction.STRAGGLER,
     FaultAction.HANG,
+    FaultAction.RESERVE,
+    FaultAction.UNRESERVE,
+    FaultAction.EVICT,
 )
 """Actions that are skipped while the log cannot be written."""
 
@@ -45,6 +49,7 @@ class FaultActions:
         self._trial = trial
         self._training = TrainingFaults(trial)
         self._verdicts = VerdictFaults(trial)
+        self._reservations = ReservationFaults(trial, self._change)
         self._down: dict[str, None] = {}
         """Nodes that are gone, whether or not the engine knows it."""
         self._acts: dict[FaultAction, Callable[[Happening], None]] = {
@@ -81,6 +86,7 @@ class FaultActions:
             FaultAction.TAKE_OVER: self._take_over,
             **self._training.acts,
             **self._verdicts.acts,
+            **self._reservations.acts,
         }
 
     def happen(self, happening: Happening) -> None:
@@ -103,6 +109,7 @@ class FaultActions:
         trial.link.calm()
         self._training.make_good()
         self._verdicts.make_good()
+        self._reservations.make_good()
         for node in tuple(trial.engine.state.nodes.values()):
             self._down.pop(node.name, None)
             trial.tested.slow(node.name, PARTS)

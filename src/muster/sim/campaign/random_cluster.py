@@ -14,6 +14,7 @@ RACK = LevelName("rack")
 MAIN, SPOT, RESERVED = PoolName("main"), PoolName("spot"), PoolName("reserved")
 TEAMS = tuple(TeamPath(path) for path in ("a", "a/x", "b"))
 PRODUCTION = TierName("production")
+LABELS = ("ib", "new")
 GIB = 1 << 30
 
 
@@ -59,6 +60,14 @@ def _cluster(chance: Random, pools: tuple[Pool, ...]) -> ClusterSpec:
         for kind in (chance.choice(kinds),)
     )
     return ClusterSpec(levels=(RACK,) if per_rack else (), nodes=nodes)
+
+
+def labelled(chance: Random, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+    """The same nodes with labels. The first has none of them."""
+    return tuple(
+        evolve(node, labels=tuple(each for each in LABELS if number and chance.random() < 0.5))
+        for number, node in enumerate(nodes)
+    )
 
 
 def _kind(chance: Random) -> Node:

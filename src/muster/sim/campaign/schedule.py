@@ -10,9 +10,10 @@ from random import Random
 from muster.estimates.training import Habits
 from muster.model.ids import JobId
 from muster.model.policy import HOUR_MS, MINUTE_MS
+from muster.model.records import evolve
 from muster.model.scenario import Scenario
-from muster.sim.campaign.random_cluster import circumstances
-from muster.sim.campaign.workload import Submission, a_submission, saved_by_steps, with_remedies
+from muster.sim.campaign.random_cluster import circumstances, labelled
+from muster.sim.campaign.workload import Submission, a_submission, particular, saved_by_steps, with_remedies
 
 HAPPENINGS_MIN, HAPPENINGS_MAX = 14, 34
 """Enough happenings for faults to overlap, and few enough for a schedule to take a tenth of a second."""
@@ -58,6 +59,9 @@ class FaultAction(StrEnum):
     STRAGGLER = "find a slow rank"
     HANG = "find a job that stands still"
     FLAP = "let probes of nodes flap"
+    RESERVE = "set nodes aside"
+    UNRESERVE = "take a reservation back"
+    EVICT = "drain a node and tell its jobs to leave"
 
 
 _WEIGHTS = {
@@ -115,6 +119,11 @@ _VERDICT_WEIGHTS = {FaultAction.STRAGGLER: 4, FaultAction.HANG: 2, FaultAction.F
 """Verdicts on ranks and nodes. Drawn from a random stream of their own."""
 
 VERDICTS_MAX = 10
+
+_RESERVATION_WEIGHTS = {FaultAction.RESERVE: 6, FaultAction.UNRESERVE: 2, FaultAction.EVICT: 2, FaultAction.UNDRAIN: 1}
+"""What operators do with nodes where jobs are particular about theirs. Drawn from a random stream of their own."""
+
+RESERVATIONS_MAX = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +184,24 @@ def schedule(seed: int) -> Schedule:
         habits=_habits(chance),
         in_batches=chance.random() < 0.2,
     )
-    return _with_verdicts(_with_training(drawn, Random(f"training {seed}")), Random(f"verdicts {seed}"))
+    drawn = _with_verdicts(_with_training(drawn, Random(f"training {seed}")), Random(f"verdicts {seed}"))
+    return _with_reservations(drawn, Random(f"setting aside {seed}"))
+
+
+def _with_reservations(drawn: Schedule, chance: Random) -> Schedule:
+    """In half of the schedules nodes have labels, jobs choose among them, and operators set nodes aside."""
+    if chance.random() < 0.5:
+        return drawn
+    nodes = labelled(chance, drawn.scenario.cluster.nodes)
+    cluster = evolve(drawn.scenario.cluster, nodes=nodes)
+    happenings = tuple(
+        each if each.submission is None else replace(each, submission=particular(chance, each.submission, nodes))
+        for each in drawn.happenings
+    )
+    last_ms = happenings[-1].at_ms + HOUR_MS
+    further = _further(chance, _RESERVATION_WEIGHTS, chance.randint(1, RESERVATIONS_MAX), last_ms)
+    scenario = evolve(drawn.scenario, cluster=cluster)
+    return replace(drawn, scenario=scenario, happenings=_in_order(*happenings, *further))
 
 
 def _with_verdicts(drawn: Schedule, chance: Random) -> Schedule:

@@ -20,7 +20,8 @@ def spare_problems(state: State) -> Iterator[str]:
     for node in (state.nodes[name] for name in state.spares):
         if node.state is not NodeState.READY or node.bad_gpus or node.name in used or state.quarantine.on(node.name):
             yield f"{node.name} is kept as a spare, and is {node.state}, broken or in use"
-    for job in state.jobs.values() if spares else ():
+    is_reserved = bool(state.snapshot.setting.reservations)
+    for job in state.jobs.values() if spares and not is_reserved else ():
         if job.state is JobState.QUEUED and job.cause is Cause.NODE_FAILURE:
             open_to_it = [state.nodes[name] for name in (*job.preferred_nodes, *state.spares) if name in state.nodes]
             whole = {node.name: node for node in open_to_it if _is_whole(state, node, node.name in used)}
@@ -37,8 +38,9 @@ def _would_run(job: Job, nodes: list[Node], rules: Rules) -> bool:
     """True when a gang surely fits on these idle nodes. Only gangs are counted for which that is easy to say."""
     spec = job.spec
     is_simple = len(spec.roles) == 1 and spec.parallelism.tensor == 1 and spec.topology.within is None
+    is_particular = bool(spec.constraint or spec.exclude or spec.nodelist or spec.exclusive)
     is_limited = any(team.limit for team in rules.teams if team.path in ancestors(spec.team))
-    if not is_simple or is_limited or job.held or job.unmet:
+    if not is_simple or is_particular or is_limited or job.held or job.unmet:
         return False
     pools = {pool.name: pool for pool in rules.pools}
     slots: dict[str, int] = {}

@@ -12,6 +12,7 @@ from muster.model.resources import GPU_MILLI
 from muster.model.scenario import Scenario
 from muster.model.team import ANY_TYPE, ancestors
 from muster.sim.campaign.backends import TestedBackend
+from muster.sim.campaign.rank_invariants import present_ranks
 
 ACTIVE = (JobState.STARTING, JobState.RUNNING)
 
@@ -25,6 +26,7 @@ def present_problems(state: State, tested: TestedBackend, now_ms: int) -> Iterat
     yield from _records(state)
     yield from _devices(state, holders)
     yield from _gangs(holders)
+    yield from (f"{job.id}: {problem}" for job in holders for problem in present_ranks(job))
     yield from _limits(state, scenario, holders)
     yield from _arrays(state)
     yield from _processes(state, tested)
@@ -37,7 +39,8 @@ def overstays(state: State, now_ms: int) -> Iterator[str]:
     """Jobs that are past a deadline although the engine has just ticked."""
     limit_ms = state.snapshot.setting.limit_ms
     for job in (state.jobs[name] for name in state.occupying):
-        if job.state in ACTIVE and (job.started_ms or 0) + limit_ms(job.spec) <= now_ms:
+        since_ms = job.started_ms if job.limited_since_ms is None else job.limited_since_ms
+        if job.state in ACTIVE and (since_ms or 0) + limit_ms(job.spec) <= now_ms:
             yield f"{job.id}: still {job.state} after its maximum duration"
         if job.state not in ACTIVE and (job.deadline_ms is None or job.deadline_ms <= now_ms):
             yield f"{job.id}: was told to leave and is not killed after its grace period"

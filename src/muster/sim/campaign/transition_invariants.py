@@ -14,6 +14,8 @@ from muster.model.policy import Pool
 from muster.model.resources import GPU_MILLI
 from muster.model.spec import DependencyWhen, RetryCause
 from muster.sim.campaign.backends import TestedBackend
+from muster.sim.campaign.rank_invariants import changed_ranks
+from muster.sim.campaign.seat_invariants import seat_problems
 
 OWN_FAILURES = (Cause.ERROR, Cause.OOM, Cause.TIMEOUT)
 HARMLESS = (WorkersStarted, CheckpointSaved, HoldsSet)
@@ -111,12 +113,14 @@ class History:
     def _step(self, state: State, account: _Account, job: Job) -> Iterator[str]:
         before = account.record
         yield from _forward(before, job)
+        yield from changed_ranks(before, job)
         yield from self._count(state, account, job)
         if job.state.holds_resources and not before.state.holds_resources:
             yield from self._start(state, job)
         newcomers = [] if self.is_adopting else [each for each in job.workers if each not in occupied(before)]
         for worker in newcomers:
             yield from self._place(state, job, worker)
+            yield from seat_problems(state, job, worker)
         if job.state is JobState.SUCCEEDED:
             self.last_gangs[job.id] = before.attempt, tuple(worker.rank for worker in before.workers)
         if before.state.holds_resources and not job.state.holds_resources:
@@ -135,6 +139,8 @@ class History:
         if self.is_adopting:
             self._adopted[job.id] = None
             return
+        if state.now_ms < max(job.spec.begin.at_ms, job.submitted_ms + job.spec.begin.after_ms):
+            yield "starts before the time that its user named"
         if job.awaits_turn:
             yield "starts although its turn has not come"
         if job.id in self.held:
@@ -180,7 +186,8 @@ def _forward(before: Job, job: Job) -> Iterator[str]:
     if job.generation < before.generation or not before.attempt <= job.attempt <= reached + 1:
         yield f"went from attempt {before.attempt}, {before.generation} to {job.attempt}, {job.generation}"
     is_start = job.attempt > before.attempt and job.state.holds_resources
-    if is_start and (before.state.holds_resources or before.state.is_final):
+    is_resized = before.state.holds_resources and job.limited_since_ms is not None
+    if is_start and (before.state.holds_resources or before.state.is_final) and not is_resized:
         yield f"starts again while it is {before.state}"
     if (job.checkpointed_ms or 0) < (before.checkpointed_ms or 0) and not before.checkpoints:
         yield f"was safe up to {before.checkpointed_ms} and is up to {job.checkpointed_ms}"
@@ -198,7 +205,7 @@ def _ending(account: _Account, job: Job) -> Iterator[str]:
     if job.state.is_final:
         if may_retry:
             yield f"is given up for {job.cause} after {account.own_failures} of {retry.limit} retries"
-        if job.cause is Cause.PREEMPTED or (_is_fault(job) and job.faults_in_a_row < FAULTS_IN_A_ROW):
+        if job.cause in (Cause.PREEMPTED, Cause.REQUEUED) or (_is_fault(job) and job.faults_in_a_row < FAULTS_IN_A_ROW):
             yield f"is given up for {job.cause}, which is not its fault"
         return
     if is_own and not may_retry:

@@ -34,6 +34,7 @@ from muster.sim.campaign.partial_gangs import PartialGangs
 from muster.sim.campaign.process_backend import Processes
 from muster.sim.campaign.refolding import refold_problems
 from muster.sim.campaign.schedule import Schedule
+from muster.sim.campaign.seat_invariants import outsiders
 from muster.sim.campaign.spare_invariants import spare_problems
 from muster.sim.campaign.state_invariants import overstays, present_problems
 from muster.sim.campaign.transition_invariants import History
@@ -265,6 +266,7 @@ class Trial:
             self.look("a tick")
             self.fail_on(overstays(self.engine.state, self.now_ms))
             self.fail_on(spare_problems(self.engine.state))
+            self.fail_on(outsiders(self.engine.state, self.now_ms))
             if not heard and report is None:
                 return
         raise Broken([f"the engine goes in circles at {self.now_ms} ms"])

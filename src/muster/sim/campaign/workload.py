@@ -6,12 +6,13 @@ from random import Random
 
 from muster.backends.fake import GangScript, ShardScript
 from muster.model.ids import GpuType, JobId, LevelName
-from muster.model.node import ClusterSpec
+from muster.model.node import ClusterSpec, Node
 from muster.model.policy import DEFAULT_TIERS, HOUR_MS, MINUTE_MS
 from muster.model.records import evolve
 from muster.model.resources import GPU_MILLI, Request
 from muster.model.spec import (
     ArraySpec,
+    Begin,
     CheckpointSpec,
     Dependency,
     DependencyWhen,
@@ -75,6 +76,19 @@ def with_remedies(chance: Random, submission: Submission) -> Submission:
     """The same job, which says what is to be done about slow ranks and hangs."""
     remedies = tuple(Remedy)
     spec = evolve(submission.spec, on_straggler=chance.choice(remedies), on_hang=chance.choice(remedies))
+    return replace(submission, spec=spec)
+
+
+def particular(chance: Random, submission: Submission, nodes: Sequence[Node]) -> Submission:
+    """The same job, which may be particular about its nodes and about when it starts."""
+    excluded = [node.name for node in nodes if chance.random() < 0.3] if chance.random() < 0.3 else []
+    spec = evolve(
+        submission.spec,
+        constraint=chance.choice(("", "", "", "!ib", "!new", "ib | !new")),
+        exclude=tuple(excluded) if len(excluded) < len(nodes) else (),
+        exclusive=chance.random() < 0.2,
+        begin=chance.choice((Begin(), Begin(), Begin(after_ms=20 * MINUTE_MS), Begin(at_ms=HOUR_MS))),
+    )
     return replace(submission, spec=spec)
 
 

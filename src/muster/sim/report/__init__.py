@@ -4,7 +4,7 @@
     sections     one file per section
     figures      the numbers that sections show, and their texts
     charts       what several charts share
-    blocks page  what a section is made of, and how that becomes HTML
+    blocks page  what a section is made of, and how that becomes HTML; `charts.js` draws the charts
 
 The same replays always give the same bytes: no clock is read. The report reads the results of replays and the figures
 computed from them. It decides nothing, and does not compute again what `muster simulate -o json` has.

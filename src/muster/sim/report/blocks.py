@@ -10,7 +10,11 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """One figure of plotly.js. Strings are plain text with line breaks; colours are names of the style sheet."""
+    """One figure as `charts.js` draws it: what it may have is what plotly.js calls so.
+
+    Strings are plain text with line breaks; colours are names of the style sheet. Where `hovertext` is one text for all
+    points of a trace, `{x:duration}` in it stands for a value of each in words.
+    """
 
     key: str
     """The id of the chart in the page, the same in every report."""
@@ -71,6 +75,8 @@ class Panel:
 
     label: str
     blocks: Sequence["Chart | Table | Prose"]
+    is_first: bool = False
+    """True: the one that is open when the page is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Blocks -> one HTML file. Everything that came from outside is escaped here and nowhere else.
 
-Text is escaped where it enters the page. Strings of charts are escaped too, because plotly.js interprets some markup in
-them. The charts are embedded as data that cannot close their script element.
+Text is escaped where it enters the page. The charts are embedded as data that cannot close their script element; their
+strings become text of the page and never markup.
 """
 
 import json
@@ -10,8 +10,6 @@ from html import escape
 from importlib.resources import files
 from string import Template
 from typing import Any, assert_never
-
-from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
 
 from muster.sim.report.blocks import Block, Chart, FactList, Panel, Panels, Prose, Section, Table, TableCell
 
@@ -25,9 +23,14 @@ def render(title: str, facts: Sequence[tuple[str, str]], sections: Sequence[Sect
         contents="".join(f'<a href="#{each.key}">{escape(each.title)}</a>' for each in sections),
         sections="\n".join(_section(each) for each in sections),
         charts=_data({chart.key: _figure(chart) for section in sections for chart in _charts(section.blocks)}),
-        plotly=get_plotlyjs(),
+        drawing=_asset("charts.js"),
         script=_asset("page.js"),
     )
+
+
+def scripts() -> tuple[str, ...]:
+    """The scripts of every page, as they are between their tags. No other script may run in one."""
+    return tuple(f"\n{_asset(name)}\n" for name in ("charts.js", "page.js"))
 
 
 def _asset(name: str) -> str:
@@ -58,7 +61,7 @@ def _block(block: Block) -> str:
 
 
 def _chart(chart: Chart) -> str:
-    place = f'<div class="chart" id="chart-{chart.key}" style="height:{chart.height_px}px"></div>'
+    place = f'<div class="chart" id="chart-{chart.key}" style="min-height:{chart.height_px}px"></div>'
     caption = f"<figcaption>{escape(chart.title)}</figcaption>"
     return f'<figure class="{_width(chart)}">{caption}{place}{_note(chart.note)}</figure>'
 
@@ -109,7 +112,8 @@ def _named(facts: Sequence[tuple[str, str]]) -> str:
 
 def _panel(panel: Panel) -> str:
     blocks = "".join(_block(each) for each in panel.blocks)
-    return f'<div class="panel" data-label="{escape(panel.label)}"><div class="blocks">{blocks}</div></div>'
+    first = " data-first" if panel.is_first else ""
+    return f'<div class="panel" data-label="{escape(panel.label)}"{first}><div class="blocks">{blocks}</div></div>'
 
 
 def _width(block: Chart | Table | Prose) -> str:
@@ -133,18 +137,7 @@ def _charts(blocks: Sequence[Block]) -> Iterator[Chart]:
 
 
 def _figure(chart: Chart) -> dict[str, Any]:
-    return {"data": harmless(chart.data), "layout": harmless(chart.layout)}
-
-
-def harmless(value: Any) -> Any:
-    """The same figure with every string escaped, so that it is shown literally with its line breaks."""
-    if isinstance(value, str):
-        return escape(value, quote=False).replace("\n", "<br>")
-    if isinstance(value, Mapping):
-        return {key: harmless(each) for key, each in value.items()}
-    if isinstance(value, Sequence):
-        return [harmless(each) for each in value]
-    return value
+    return {"data": chart.data, "layout": chart.layout}
 
 
 def _data(figures: Mapping[str, Any]) -> str:

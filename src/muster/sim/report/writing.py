@@ -13,12 +13,13 @@ from muster.sim.fairness import rhos
 from muster.sim.measures import measures
 from muster.sim.outcome import Replay
 from muster.sim.report.blocks import Prose, Section
+from muster.sim.report.figures.advice import advice
 from muster.sim.report.figures.contender import MS_PER_S, Contender, distinct, labels, slots
 from muster.sim.report.figures.pairs import Pair
 from muster.sim.report.figures.sentences import against, alone
 from muster.sim.report.figures.wording import count_text, duration_text
 from muster.sim.report.page import render
-from muster.sim.report.sections.about import About, about_section
+from muster.sim.report.sections.about import About, about_section, hashes_section
 from muster.sim.report.sections.comparison import comparison, pairs
 from muster.sim.report.sections.distributions import distributions
 from muster.sim.report.sections.fairness import fairness
@@ -56,11 +57,13 @@ def write_report(
     compared = pairs(contenders)
     sections = [_in_short(contenders, compared, every, sweep)]
     if about is not None:
-        sections.append(about_section(about, every))
+        sections.append(about_section(about))
     if sweep is not None:
         sections.append(sweep_section([replace(each, label=each.replay.policy) for each in every], sweep))
     details = _details(contenders, compared, weights, "" if about is None else about.made_up)
     sections += details if sweep is None else [_said_at(each, sweep) for each in details]
+    hashes = hashes_section(every)
+    sections += [] if hashes is None else [hashes]
     _put(path, render(title, facts(contenders, sweep), sections))
 
 
@@ -152,7 +155,11 @@ def _in_short(
     contenders: Sequence[Contender], compared: Sequence[Pair], every: Sequence[Contender], sweep: Sweep | None
 ) -> Section:
     first = contenders[0]
-    statements = [(first.label, alone(first)), *((each.other.label, against(each)) for each in compared)]
+    statements = [
+        ("Advice", advice(contenders)),
+        (first.label, alone(first)),
+        *((each.other.label, against(each)) for each in compared),
+    ]
     table = summary_table(every, sweep)
     return Section(
         key="in-short",

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Connection, Row
+from sqlalchemy import Connection, Row, Select
 
 from muster.model.audit import AuditEntry
 from muster.store.base import EVERYTHING, AuditFilter, AuditHead, AuditRecord, AuditVerdict
@@ -24,12 +24,19 @@ class SqlAuditTrail:
 
     def entries(self, after_seq: int, limit: int, filters: AuditFilter = EVERYTHING) -> Sequence[AuditRecord]:
         """Up to `limit` entries after `after_seq`, oldest first, each checked against the one before it."""
-        asked = AUDIT.scattered().where(table.c.seq > after_seq)
-        for name in ("by", "action", "subject"):
-            if (wanted := getattr(filters, name)) is not None:
-                asked = asked.where(table.c[name] == wanted)
+        asked = AUDIT.scattered().where(table.c.seq > after_seq).order_by(table.c.seq)
+        return self._found(_matching(asked, filters).limit(limit))
+
+    def latest(self, before_seq: int | None, limit: int, filters: AuditFilter = EVERYTHING) -> Sequence[AuditRecord]:
+        """Up to `limit` entries before `before_seq`, or up to the last one, newest first, each checked likewise."""
+        asked = AUDIT.scattered().order_by(table.c.seq.desc())
+        if before_seq is not None:
+            asked = asked.where(table.c.seq < before_seq)
+        return self._found(_matching(asked, filters).limit(limit))
+
+    def _found(self, asked: Select[Any]) -> Sequence[AuditRecord]:
         with self._database.reading() as connection:
-            rows = connection.execute(asked.order_by(table.c.seq).limit(limit)).all()
+            rows = connection.execute(asked).all()
         AUDIT.check_scattered(rows, self._database.name)
         return [_record(row) for row in rows]
 
@@ -48,6 +55,15 @@ class SqlAuditTrail:
     def verify(self) -> AuditVerdict:
         """Check everything that is stored."""
         return verify(self._database)
+
+
+def _matching(asked: Select[Any], filters: AuditFilter) -> Select[Any]:
+    for name in ("by", "action", "subject"):
+        if (wanted := getattr(filters, name)) is not None:
+            asked = asked.where(table.c[name] == wanted)
+    if filters.since_ms is not None:
+        asked = asked.where(table.c.at_ms >= filters.since_ms)
+    return asked if filters.until_ms is None else asked.where(table.c.at_ms < filters.until_ms)
 
 
 def add_entries(connection: Connection, head: Head, entries: Sequence[AuditEntry]) -> Head:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, insert, select, update
 
 from muster.model.errors import Refused
-from muster.model.ownership import Leadership, Owner
+from muster.model.machines.ownership import Leadership, Owner
 from muster.store.sql.database import Database
 from muster.store.sql.schema import cluster as table
 

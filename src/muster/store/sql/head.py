@@ -9,6 +9,11 @@ from muster.store.sql.chains import AUDIT, EVENTS
 from muster.store.sql.digests import GENESIS
 from muster.store.sql.schema import head as table
 
+# Every transaction runs them, and making a statement costs more than running it.
+_READ = select(table.c.version, table.c.chain, table.c.audit_seq, table.c.audit_chain)
+_READ_TO_CHANGE = _READ.with_for_update()
+_MOVE = update(table)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
@@ -22,8 +27,7 @@ class Head:
 
 def read_head(connection: Connection, name: str, *, to_change: bool = False) -> Head:
     """The head. With `to_change`, no other transaction can change it until this one ends."""
-    asked = select(table.c.version, table.c.chain, table.c.audit_seq, table.c.audit_chain)
-    rows = connection.execute(asked.with_for_update() if to_change else asked).all()
+    rows = connection.execute(_READ_TO_CHANGE if to_change else _READ).all()
     if len(rows) != 1 or not _is_sound(*rows[0]):
         raise Corrupted(f"{name} does not say where its log ends: it is damaged, restore it from a copy")
     version, chain, audit_seq, audit_chain = rows[0]
@@ -33,7 +37,7 @@ def read_head(connection: Connection, name: str, *, to_change: bool = False) -> 
 def move_head(connection: Connection, new: Head) -> None:
     """Store where the log and the audit end now."""
     values = {"version": new.version, "chain": new.chain, "audit_seq": new.audit_seq, "audit_chain": new.audit_chain}
-    connection.execute(update(table).values(values))
+    connection.execute(_MOVE, values)
 
 
 def check_head(connection: Connection, name: str) -> Head:

@@ -1,10 +1,11 @@
 """The newest record of every job, task and array, in a table that is written together with their events."""
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from itertools import accumulate
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, func, or_, select
+from sqlalchemy import Connection, Executable, Row, Select, func, or_, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from muster.model.access import EVERY_TEAM
@@ -86,9 +87,15 @@ def put_jobs(connection: Connection, jobs: Sequence[JobRecord]) -> None:
     """Write the records in the place of older ones. If a job has several, the last counts."""
     rows = [_row(job) for job in {job.id: job for job in jobs}.values()]
     if rows:
-        made = postgresql.insert(table) if connection.dialect.name == "postgresql" else sqlite.insert(table)
-        new = {column.name: made.excluded[column.name] for column in table.c if not column.primary_key}
-        connection.execute(made.on_conflict_do_update(index_elements=["id"], set_=new), rows)
+        connection.execute(_in_the_place_of_older(connection.dialect.name), rows)
+
+
+@cache
+def _in_the_place_of_older(dialect: str) -> Executable:
+    """The statement that writes records. Making it anew for each transaction would cost more than running it."""
+    made = postgresql.insert(table) if dialect == "postgresql" else sqlite.insert(table)
+    new = {column.name: made.excluded[column.name] for column in table.c if not column.primary_key}
+    return made.on_conflict_do_update(index_elements=["id"], set_=new)
 
 
 def put_keys(connection: Connection, events: Sequence[Event]) -> None:
@@ -139,6 +146,10 @@ def _filtered(asked: Select[Any], filters: JobFilter) -> Select[Any]:
     for name in ("user", "name", "tier"):
         if (wanted := getattr(filters, name)) is not None:
             asked = asked.where(table.c[name] == wanted)
+    if filters.from_ms is not None:
+        asked = asked.where(table.c.submitted_ms >= filters.from_ms)
+    if filters.until_ms is not None:
+        asked = asked.where(table.c.submitted_ms < filters.until_ms)
     return asked
 
 

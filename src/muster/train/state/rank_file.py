@@ -51,6 +51,12 @@ def is_array(value: Any) -> bool:
     return isinstance(value, numpy.ndarray) or (hasattr(value, "__array__") and hasattr(value, "dtype"))
 
 
+def is_masked(value: Any) -> bool:
+    """True for numpy's masked arrays, which are more than their numbers."""
+    numpy = optional.loaded("numpy")
+    return numpy is not None and isinstance(value, numpy.ma.MaskedArray)
+
+
 def raw(value: Any, where: str) -> RawArray:
     """The bytes of a tensor on the CPU or of an array, without a copy where it lies in one piece."""
     if is_tensor(value):

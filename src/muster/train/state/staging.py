@@ -1,6 +1,8 @@
 """Copies of tensors and arrays that are written while training goes on.
 
-Training stands still for the copies only. The memory is kept from save to save, and pinned where there is a GPU.
+Training stands still for the copies only. The memory is kept from save to save, and pinned where there is a GPU. It is
+reserved before the first save: the system gives memory page by page when it is first written, and a first copy into new
+memory takes several times as long as one into memory that is there.
 """
 
 from typing import Any
@@ -16,12 +18,19 @@ class Staging:
         self._buffers: dict[str, Any] = {}
         self._used: set[str] = set()
         self._is_on_device = False
+        self._is_rehearsal = False
 
-    def begin(self) -> None:
-        """A new save: what the last one no longer needed is let go."""
+    def begin(self, is_rehearsal: bool = False) -> None:
+        """A new save: what the last one no longer needed is let go. A rehearsal only finds out what memory it takes."""
         self._buffers = {name: buffer for name, buffer in self._buffers.items() if name in self._used}
         self._used = set()
         self._is_on_device = False
+        self._is_rehearsal = is_rehearsal
+
+    def warm(self) -> None:
+        """Write to all of the memory, so that the system has given it when the first save comes."""
+        for buffer in list(self._buffers.values()):
+            buffer.fill_(0) if is_tensor(buffer) else buffer.fill(0)
 
     def copy(self, name: str, value: Any) -> Any:
         """A copy in memory that stays as it is until the next save. Sharded tensors keep what they are a part of."""
@@ -47,7 +56,8 @@ class Staging:
         buffer: Any = self._buffers.get(name)
         if not is_tensor(buffer) or buffer.dtype != tensor.dtype or buffer.shape != tensor.shape:
             buffer = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=is_on_device)
-        buffer.copy_(tensor, non_blocking=is_on_device)
+        if not self._is_rehearsal:
+            buffer.copy_(tensor, non_blocking=is_on_device)
         self._used.add(name)
         self._buffers[name] = buffer
         return buffer
@@ -58,7 +68,8 @@ class Staging:
         buffer = self._buffers.get(name)
         if not isinstance(buffer, numpy.ndarray) or buffer.dtype != array.dtype or buffer.shape != array.shape:
             buffer = numpy.empty(array.shape, array.dtype)
-        numpy.copyto(buffer, array)
+        if not self._is_rehearsal:
+            numpy.copyto(buffer, array)
         self._used.add(name)
         self._buffers[name] = buffer
         return buffer

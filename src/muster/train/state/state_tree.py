@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from muster.train import optional
 from muster.train.errors import DamagedCheckpoint, StateMismatch, UnsavableState
 from muster.train.state import torch_state
-from muster.train.state.rank_file import RawArray, is_array, is_tensor, raw
+from muster.train.state.rank_file import RawArray, is_array, is_masked, is_tensor, raw
 from muster.train.state.shards import Shard
 from muster.train.state.staging import Staging, is_sharded
 
@@ -62,6 +62,13 @@ def take_apart(state: Any, staging: Staging, world: int) -> TakenState:
     taking.taken.tree = taking.node(state, "")
     staging.finish()
     return taking.taken
+
+
+def rehearse(state: Any, staging: Staging, world: int) -> None:
+    """Reserve the memory that copies of a state will take, as far as that is known without asking anybody's code."""
+    if isinstance(state, dict):
+        staging.begin(is_rehearsal=True)
+        _Rehearsal(staging, world, list(_models(state))).node(state, "")
 
 
 def put_back(state: dict[str, Any], tree: Any, saved: SavedArrays, hear: Callable[[str], None]) -> None:
@@ -150,8 +157,22 @@ class _Taking:
 
     def _kept(self, value: Any, path: str) -> int:
         where = f"state{_in_brackets(path)}"
+        if is_masked(value):
+            raise UnsavableState(f"{where} is a masked array, whose mask would be lost: save its data and its mask")
         self.taken.arrays.append(raw(self._staging.copy(f"own {path}", value), where))
         return len(self.taken.arrays) - 1
+
+
+class _Rehearsal(_Taking):
+    """The same walk before the first save. What asking might change is left out.
+
+    The `state_dict` of a data loader may begin to read, and that of an optimizer without a state makes one.
+    """
+
+    def _object(self, value: Any, path: str) -> Any:
+        is_known = torch_state.is_model(value) or is_tensor(value) or is_array(value) or isinstance(value, Shard)
+        is_begun = torch_state.is_optimizer(value) and bool(value.state)
+        return super()._object(value, path) if is_known or is_begun else None
 
 
 class _Putting:

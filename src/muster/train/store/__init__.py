@@ -4,6 +4,7 @@ steps       the folders of checkpoints, one for each step
 parts       the list of files of one rank, and the manifest of a whole checkpoint
 stores      folders and object storage with checkpoints
 places      where checkpoints of a run are, and verified copies of their files
+claims      one training at a time in a folder
 retention   which checkpoints are kept
 uploads     one checkpoint sent to durable storage
 inventory   which checkpoints there are, and whether they are whole

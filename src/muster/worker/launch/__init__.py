@@ -8,7 +8,8 @@ shell_lines     which program the line of a job runs
 command_lines   what its shell runs
 setup_records   what is remembered about `setup`, so that it runs once on a node
 training_path   the folder that puts `muster.train` on Python's path
-mpi_shell       a remote shell between the workers of an MPI gang; a program of its own
+batch_jobs      what a batch job needs: its allocation, and the commands of Slurm on its path
+slurm_variables the variables that Slurm sets
 runtime_folder  the files that a worker and Muster share, outside of the home
 secret_files    secrets by name
 devices         which GPUs of the node are in use

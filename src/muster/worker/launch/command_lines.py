@@ -77,6 +77,15 @@ def shell_command(
     return [SHELL, "-c", _PREAMBLE, "muster", own, folder, limits, last, once, key, *groups]
 
 
+def beside(command: Sequence[str]) -> list[str]:
+    """The command of a worker, for another program in the same place: it enters, and leaves no record of its end.
+
+    The worker's own folder tells it, as it tells the worker, when it must not begin any more.
+    """
+    shell, option, preamble, name, own, folder, limits, _last, _once, _key, *groups = command
+    return [shell, option, preamble, name, own, folder, limits, "last", "", "", *groups]
+
+
 def limits_line(umask: int, memory_bytes: int | None) -> str:
     """What the shell sets for itself: the umask, and a memory limit where no control group limits memory.
 

@@ -99,15 +99,17 @@ def meeting_variables(start: StartWorkers, worker: Worker, place: MeetingPlace) 
             return _jax(index, world, worker, place)
         case Launch.MPI:
             return _mpi(place)
+        case Launch.SLURM:
+            return {}  # its own, which need more than the meeting place
         case Launch.TORCHFT:
-            return {"REPLICA_GROUP_ID": index, "NUM_REPLICA_GROUPS": world, **_replica_group(start, worker, place)}
+            return _replica_group(start, worker, place)
         case _:
             assert_never(start.spec.launch)
 
 
 def default_variables(spec: JobSpec, place: MeetingPlace) -> Variables:
     """Variables that the job file may override."""
-    uses_torch = spec.launch in (Launch.PLAIN, Launch.TORCHRUN, Launch.TORCHFT)
+    uses_torch = spec.launch in (Launch.PLAIN, Launch.TORCHRUN, Launch.TORCHFT, Launch.SLURM)
     # Without it, gloo takes the interface of the host's name, which need not be reachable.
     gloo = {"GLOO_SOCKET_IFNAME": "lo"} if uses_torch and place.is_loopback else {}
     return gloo | ({"TORCHFT_QUORUM_RETRIES": QUORUM_TRIES} if spec.launch is Launch.TORCHFT else {})
@@ -148,7 +150,7 @@ def _static(start: StartWorkers, worker: Worker, place: MeetingPlace) -> Variabl
 
 def _elastic(start: StartWorkers, worker: Worker, place: MeetingPlace) -> Variables:
     """A gang that may lose and gain workers. The agents that are left form it again without Muster."""
-    fewest, most = start.spec.gang_workers, sum(role.workers_max for role in start.spec.roles)
+    fewest, most = start.spec.gang_workers, start.spec.workers_most
     return {
         "PET_NNODES": f"{fewest}:{most}",
         "PET_NPROC_PER_NODE": str(processes_per_worker(worker)),
@@ -170,8 +172,14 @@ def _ordered_address(rank: int) -> str:
 
 
 def _replica_group(start: StartWorkers, worker: Worker, place: MeetingPlace) -> Variables:
-    """One worker is one replica group: torchrun inside of it, on a port that the kernel gives out."""
+    """One worker is one replica group: torchrun inside of it, on a port that the kernel gives out.
+
+    Groups that joined at different times must agree on their number, so it is that of the largest gang.
+    """
+    most = start.spec.workers_most
     return {
+        "REPLICA_GROUP_ID": str(worker.rank % most),
+        "NUM_REPLICA_GROUPS": str(most),
         "TORCHFT_LIGHTHOUSE": dict(start.spec.env).get("TORCHFT_LIGHTHOUSE", f"http://{place.host}:{place.port}"),
         "PET_NNODES": "1",
         "PET_NPROC_PER_NODE": str(processes_per_worker(worker)),

@@ -2,12 +2,12 @@
 
 import os
 import shlex
-import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from muster.attempt_token import secret_part
 from muster.home import Home
 from muster.model.errors import Refused
 from muster.model.ids import NodeName
@@ -17,6 +17,18 @@ from muster.model.limits import STOP_GRACE_MS
 from muster.model.node_limits import SCRIPT_VARIABLE_BYTES
 from muster.model.resources import Request
 from muster.model.spec import Launch
+from muster.worker.gang.program import gang_program
+from muster.worker.launch.batch_jobs import (
+    ALLOCATION,
+    SCRIPT,
+    allocation_file,
+    provide_commands,
+    user_variables,
+    virtual_hosts,
+    with_commands,
+    withdraw_commands,
+    write_allocation,
+)
 from muster.worker.launch.checkpoint_path import working_folder
 from muster.worker.launch.command_lines import (
     RUN,
@@ -30,8 +42,9 @@ from muster.worker.launch.command_lines import (
 from muster.worker.launch.environment import WorkerPlace, environment, inherited, job_path
 from muster.worker.launch.frameworks import MeetingPlace, hostfile, launched, lighthouse_program, needs_lighthouse
 from muster.worker.launch.runtime_folder import claim, give_back, give_back_if_empty, hot_folder, remove
-from muster.worker.launch.secret_files import SecretMissing, secrets_of
+from muster.worker.launch.secret_files import TOKEN, SecretMissing, own_access, secrets_of
 from muster.worker.launch.setup_records import record_folder, setup_folder, setup_key
+from muster.worker.launch.slurm_variables import allocation_of, slurm_variables, unless_named
 from muster.worker.launch.training_path import provide, withdraw
 from muster.worker.processes.cgroups import MEMORY, PIDS, Allowance, Cgroup, CgroupRoot, make_cgroup
 
@@ -83,6 +96,7 @@ class NodeContext:
     def give_back(self) -> None:
         """Remove what no successor needs. Checkpoints stay."""
         withdraw(self.workers)
+        withdraw_commands(self.workers)
         remove(setup_folder(self.workers))
         give_back(self.workers)
         with suppress(FileNotFoundError):  # the home may be gone, and then its checkpoints have no name any more
@@ -118,7 +132,9 @@ class LaunchSpec:
     idle_timeout_ms: int | None
     """Set for a worker with a terminal."""
     is_lead: bool
-    """True for the worker whose checkpoints count for its gang."""
+    """True for the worker that was the first of its gang when it was started."""
+    tells_saves: bool
+    """True when a save that it tells of counts for its gang: as its first worker, or because it may become that."""
 
 
 def equip(start: StartWorkers, worker: Worker, token: str, meeting: Meeting, context: NodeContext) -> LaunchSpec:
@@ -160,10 +176,13 @@ def _launch_spec(
     allowance = _allowance(start.spec.role(worker.role).request, context)
     cgroup = make_cgroup(context.cgroup_root, folder.name, allowance) if context.cgroup_root.folders else None
     interactive = start.spec.interactive if worker.rank == _lead(start) else None
+    variables = _variables(start, worker, place, folder, context)
     scripts = {
         SETUP: _script(start.spec.setup, folder / "setup"),
         RUN: _script(_run_line(start, worker, folder, place), folder / "run"),
     }
+    # Not among the variables above, which a batch script finds in a file too.
+    access = {name: text for name, text in own_access(context.home, start).items() if name not in dict(start.spec.env)}
     return LaunchSpec(
         command=shell_command(
             own=str(folder),
@@ -174,18 +193,36 @@ def _launch_spec(
             once=str(record_folder(context.workers, start)) if start.spec.setup else "",
             key=setup_key(start, workdir) if start.spec.setup else "",
         ),
-        variables={**inherited(context.variables), **environment(start, worker, place), **secrets, **scripts},
-        secrets=tuple(secrets.values()),
+        variables={**variables, **access, **secrets, **scripts},
+        secrets=(*secrets.values(), *(secret_part(access[name]) for name in (TOKEN,) if name in access)),
         folder=folder,
         notice=Path(place.notice_path),
         ask=Path(place.ask_path),
         told=folder / TOLD,
         boards=Path(place.boards_path),
         cgroup=cgroup,
-        grace_ms=STOP_GRACE_MS if start.spec.checkpoint is None else start.spec.checkpoint.grace_ms,
+        grace_ms=start.spec.grace_ms(STOP_GRACE_MS),
         idle_timeout_ms=None if interactive is None else interactive.idle_timeout_ms,
         is_lead=worker.rank == _lead(start),
+        tells_saves=worker.rank == _lead(start) or start.spec.resizes_in_place,
     )
+
+
+def _variables(
+    start: StartWorkers, worker: Worker, place: WorkerPlace, folder: Path, context: NodeContext
+) -> dict[str, str]:
+    """The variables of a worker. What a batch job was given is written down beside them."""
+    variables = {**inherited(context.variables), **environment(start, worker, place)}
+    if start.spec.launch is not Launch.SLURM:
+        return variables
+    allocation = allocation_of(start, str(_box(folder, start)))
+    known = slurm_variables(start, worker, allocation, place.meeting.host)
+    variables = {**unless_named(start), **variables, **known, **user_variables()}
+    variables[ALLOCATION] = str(allocation_file(_box(folder, start)))
+    variables = with_commands(variables, provide_commands(context.workers))
+    if worker.rank == _lead(start):
+        write_allocation(allocation, start, place.meeting, variables, folder / TOLD)
+    return variables
 
 
 def _place(start: StartWorkers, worker: Worker, folder: Path, meeting: Meeting, context: NodeContext) -> WorkerPlace:
@@ -203,13 +240,13 @@ def _place(start: StartWorkers, worker: Worker, folder: Path, meeting: Meeting, 
 
 
 def _meeting_place(start: StartWorkers, worker: Worker, folder: Path, meeting: Meeting) -> MeetingPlace:
+    if start.spec.launch in (Launch.MPI, Launch.SLURM):
+        claim(_box(folder, start))
     if start.spec.launch is not Launch.MPI:
         return MeetingPlace(host=meeting.host, port=meeting.port)
     hosts, remote_shell = folder / "hosts", folder / "remote_shell"
     hosts.write_text(hostfile(start))
-    box = _mpi_box(folder, meeting)
-    claim(box)
-    remote_shell.write_text(f'exec {_mpi_shell("run", box, start, str(worker.rank))} "$@"\n')
+    remote_shell.write_text(f'exec {_gang_program("run", folder, start, str(worker.rank))} "$@"\n')
     return MeetingPlace(
         host=meeting.host,
         port=meeting.port,
@@ -225,24 +262,25 @@ def _run_line(start: StartWorkers, worker: Worker, folder: Path, place: WorkerPl
     line = launched(start, worker)
     if needs_lighthouse(start.spec):
         return with_lighthouse(line, lighthouse_program(start.spec))
-    if start.spec.launch is not Launch.MPI:
+    if start.spec.launch not in (Launch.MPI, Launch.SLURM):
         return line
-    box = _mpi_box(folder, Meeting(host=place.meeting.host, port=place.meeting.port))
     if worker.rank != _lead(start):
-        return f"exec {_mpi_shell('wait', box, start, str(worker.rank))}"
-    (folder / "line").write_text(line)
-    return f"exec {_mpi_shell('lead', box, start, str(folder / 'line'))}"
+        hosts = virtual_hosts(start, place.meeting) if start.spec.launch is Launch.SLURM else ()
+        return f"exec {_gang_program('wait', folder, start, str(worker.rank), *hosts)}"
+    file = folder / SCRIPT
+    file.write_text(line)
+    if start.spec.launch is Launch.MPI:
+        return f"exec {_gang_program('lead', folder, start, str(file))}"
+    return f"exec {_gang_program('lead', folder, start, str(file), str(allocation_file(_box(folder, start))))}"
 
 
-def _mpi_box(folder: Path, meeting: Meeting) -> Path:
-    """The folder in which the workers of a gang meet, on any node of this home: no other gang has its port."""
-    return folder.parent.parent / f".mpi-{meeting.port}"
+def _box(folder: Path, start: StartWorkers) -> Path:
+    """The folder in which the workers of a gang meet, on any node of this home."""
+    return folder.parent.parent / f".gang-{start.job}-{start.attempt}"
 
 
-def _mpi_shell(command: str, box: Path, start: StartWorkers, last: str) -> str:
-    # Isolated from what the job has on Python's path. It is not imported here, because few jobs need it.
-    own = (sys.executable, "-I", "-S", str(Path(__file__).with_name("mpi_shell.py")))
-    return shlex.join((*own, command, str(box), f"{start.job} {start.attempt}", last))
+def _gang_program(command: str, folder: Path, start: StartWorkers, *words: str) -> str:
+    return shlex.join((*gang_program(), command, str(_box(folder, start)), f"{start.job} {start.attempt}", *words))
 
 
 def _lead(start: StartWorkers) -> int:

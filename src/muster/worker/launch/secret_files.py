@@ -1,4 +1,7 @@
-"""Secrets by name: one per file under the home. The job's team wins, then the nearest team above it."""
+"""Secrets by name: one per file under the home. The job's team wins, then the nearest team above it.
+
+The token of the attempt itself is derived from a file that the server keeps there.
+"""
 
 import os
 import re
@@ -6,9 +9,14 @@ import stat
 from collections.abc import Iterable
 from pathlib import Path
 
+from muster.attempt_token import attempt_token, read_job_access
 from muster.home import Home
 from muster.model.ids import TeamPath
+from muster.model.instructions import StartWorkers
 from muster.model.node_limits import SECRET_BYTES
+
+TOKEN = "MUSTER_TOKEN"
+"""The variable with the token of the attempt, unless the job was given another token."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -20,6 +28,15 @@ class SecretMissing(Exception):
 def secrets_of(home: Path, team: TeamPath, names: Iterable[str]) -> dict[str, str]:
     """The values of these secrets for a job of this team."""
     return {name: _value(_found(Home(home).secrets, team, name), name, home) for name in names}
+
+
+def own_access(home: Path, start: StartWorkers) -> dict[str, str]:
+    """The variables with which an attempt calls the server that runs it; empty when no server is known."""
+    access = read_job_access(home)
+    if access is None:
+        return {}
+    token = attempt_token(access.key, start.job, start.attempt, start.run)
+    return {"MUSTER_URL": access.url, TOKEN: token}
 
 
 def _found(root: Path, team: TeamPath, name: str) -> Path:

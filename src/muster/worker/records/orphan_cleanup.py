@@ -15,6 +15,7 @@ from pathlib import Path
 
 from muster.locks import has_locked
 from muster.processes import ProcessEntry
+from muster.worker.gang.companion import FINISHED
 from muster.worker.launch.runtime_folder import exit_record, remove, runtime_folder
 from muster.worker.messages import encoded
 from muster.worker.output.segments import Segments, log_folder
@@ -185,7 +186,9 @@ def _exit_codes(seats: list[Seat], workers: Path) -> dict[str, int]:
 
 
 def _has_finished(folder: Path) -> bool:
-    """True when the boards of a worker say that its training was over, though it may have been told to leave."""
+    """True when a worker was done, though it may have been told to leave: its boards say so, or its script."""
+    if (folder / FINISHED).exists():
+        return True
     boards = found_boards(folder)
     try:
         return boards.have_finished

@@ -38,6 +38,8 @@ class TrainingEnd:
     """True when it has left because of an announcement, even if the command to leave came after that."""
     has_finished: bool = False
     """True when it was over by itself, also if it was told to leave."""
+    last_step: tuple[int, int] | None = None
+    """Its last step, and when that was finished; None when it had no boards."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -98,11 +100,13 @@ class NodeTraining:
                 gang.metrics.close()
         boards = worker.boards
         has_left, has_finished = boards.are_told and boards.have_left, exit_code == 0 and boards.have_finished
+        now_ms = self._reports.clock()
+        last_step = max(((each.step, now_ms - each.since_step_ms) for each in boards.progress()), default=None)
         boards.close()
         if not any(self.of(worker.job)):
             self.announcements.forget(worker.job)
             self.uploads.over(worker.job)
-        return TrainingEnd(has_left, has_finished)
+        return TrainingEnd(has_left, has_finished, last_step)
 
     @property
     def runs(self) -> frozenset[str]:
@@ -160,6 +164,7 @@ class NodeTraining:
 
     def _open_board(self, worker: TrainingWorker, rank: int) -> None:
         worker.boards.made(rank)
+        worker.boards.forget_earlier()
         if worker.boards:
             self.uploads.wanted(worker)
             if not self._is_looking:

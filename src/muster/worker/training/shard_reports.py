@@ -17,6 +17,7 @@ class _Save:
     ranks: dict[int, None] = field(default_factory=dict)
     bytes: int = 0
     cost_ms: int = 0
+    took_ms: int = 0
 
 
 class ShardReports:
@@ -48,6 +49,7 @@ class ShardReports:
             save.ranks[shard.rank] = None
             save.bytes += shard.bytes
         save.cost_ms = max(save.cost_ms, shard.cost_ms)
+        save.took_ms = max(save.took_ms, shard.took_ms)
         if self._timer is None:
             self._timer = self._loop.after(SHARDS_TOGETHER_MS, self.flush)
 
@@ -70,5 +72,6 @@ class ShardReports:
                     ranks=tuple(sorted(save.ranks)),
                     bytes=save.bytes,
                     cost_ms=save.cost_ms,
+                    took_ms=save.took_ms,
                 )
             )

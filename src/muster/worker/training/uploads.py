@@ -48,7 +48,7 @@ UNTIL_IDLE = "--until-idle"
 NEEDED = ("MUSTER_CHECKPOINT_PATH", "MUSTER_HOT", "MUSTER_RUN_ID", "MUSTER_NODE")
 """A job without one of these variables has nothing to upload, or no place for it."""
 
-DROPPED = (RUN, SETUP, "MUSTER_BOARDS")
+DROPPED = (RUN, SETUP, "MUSTER_BOARDS", "MUSTER_TOKEN")
 """Variables of a worker that an uploader does not get: it trains nothing."""
 
 KILL_MARGIN_MS = 30_000

@@ -74,6 +74,15 @@ class WorkerBoards:
         if file is not None:
             self._open[rank] = _OpenBoard(file=file)
 
+    def forget_earlier(self) -> None:
+        """Let go of the boards of processes that are gone, if others are there.
+
+        An agent of torchrun that forms its gang again starts other processes, and they may have other ranks.
+        """
+        gone = [rank for rank, each in self._open.items() if not _has_process(each)]
+        for rank in gone if len(gone) < len(self._open) else ():
+            self._open.pop(rank).file.close()
+
     def close(self) -> None:
         """Let go of all boards."""
         for each in self._open.values():
@@ -131,7 +140,14 @@ def found_boards(folder: Path) -> WorkerBoards:
         rank = name.removeprefix("rank-").removesuffix(".board")
         if rank.isdecimal() and len(rank) < 8 and name == board_name(int(rank)):
             boards.made(int(rank))
+    boards.forget_earlier()
     return boards
+
+
+def _has_process(board: _OpenBoard) -> bool:
+    """True while the process that made a board lives."""
+    state = board.file.read()
+    return state is not None and os.path.exists(f"/proc/{state.pid}")
 
 
 def _progress(known: _OpenBoard, state: BoardState) -> Progress:

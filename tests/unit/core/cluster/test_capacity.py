@@ -2,8 +2,9 @@
 
 import pytest
 
-from muster.core.cluster.capacity import Capacity, NodeUse
+from muster.core.cluster.capacity import Capacity
 from muster.core.cluster.free_states import Ask, FreeStates
+from muster.core.cluster.node_use import NodeUse
 from muster.core.cluster.tree import Tree
 from muster.model.ids import DEFAULT_POOL, GpuType
 from muster.model.node import ClusterSpec

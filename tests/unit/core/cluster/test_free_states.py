@@ -12,8 +12,8 @@ def an_ask(milli: int) -> Ask:
     return Ask(milli, H100, 0, 0, 0, (MAIN,))
 
 
-def a_state(whole: int, *partial: int, hardware: int = 0) -> FreeState:
-    return FreeState(hardware, whole, tuple(sorted(partial)), PLENTY, PLENTY, PLENTY)
+def a_state(whole: int, *partial: int, hardware: int = 0, tenants: int = 1) -> FreeState:
+    return FreeState(hardware, whole, tuple(sorted(partial)), PLENTY, PLENTY, PLENTY, tenants)
 
 
 def states(*marks: ReferenceShape, **fields: bool) -> FreeStates:

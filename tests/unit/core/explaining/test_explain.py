@@ -284,8 +284,14 @@ def test_node_health_when_a_sick_node_would_do(ill: dict[str, Any]) -> None:
 
 def test_node_health_names_a_few_of_many_nodes() -> None:
     cluster = a_cluster(*(a_node(f"n{at}", state="down") for at in range(1, 6)))
-    scenario = a_scenario(cluster, waiting=[waits("w", a_job(gpus=8))])
+    scenario = a_scenario(cluster, waiting=[waits("w", a_job(gpus=8, workers=5))])
     assert message(scenario) == "it would fit if n1, n2, n3 and 2 more were in order"
+
+
+def test_node_health_names_only_nodes_that_would_help() -> None:
+    cluster = a_cluster(a_node("n1", gpus=4, state="down"), a_node("n2", state="down"), a_node("n3"))
+    scenario = a_scenario(cluster, running=[busy("n3")], waiting=[waits("w", a_job(gpus=8))])
+    assert message(scenario) == "it would fit if n2 were in order"
 
 
 def test_no_node_health_when_the_sick_node_is_too_small() -> None:
@@ -360,7 +366,7 @@ def test_held_by_others_names_the_promised_job_that_needs_the_quota() -> None:
         ],
     )
     assert codes(scenario) == ["held_by_others"]
-    assert message(scenario) == "waits behind first, which it must not delay"
+    assert message(scenario) == "waits behind first, which it must not delay: the team has no quota left for both"
 
 
 def test_node_health_when_only_a_repair_would_make_room_whichever_job_ends() -> None:

@@ -2,9 +2,11 @@
 
 from typing import Any
 
+from muster.core.explaining.explain import place_at
+from muster.model.ids import JobId
 from muster.model.job import RunningJob
 from muster.model.policy import HOUR_MS, Policy
-from tests.builders import NOW_MS, a_job, a_scenario, flat, runs, waits
+from tests.builders import NOW_MS, a_cluster, a_job, a_node, a_scenario, flat, runs, waits
 from tests.unit.core.outcomes import explained, planned
 
 NO_PROMISES = Policy(hold_depth=0)
@@ -36,8 +38,49 @@ def test_positions_count_over_all_tiers_and_those_not_considered_come_last() -> 
 
 def test_positions_take_turns_between_teams_that_share_fairly() -> None:
     waiting = [waits(f"{team}{at}", a_job(gpus=8, team=team)) for team in ("a", "b") for at in (1, 2)]
-    found = explained(a_scenario(flat(1), running=[busy()], waiting=waiting))
+    found = explained(a_scenario(flat(1), policy=NO_PROMISES, running=[busy()], waiting=waiting))
     assert list(found) == ["a1", "b1", "a2", "b2"]
+
+
+def test_a_job_with_an_earlier_promise_has_the_earlier_place_whatever_the_order() -> None:
+    """`big` is first in order and waits for both nodes; the node of `small` comes free before that."""
+    waiting = [
+        waits("big", a_job(gpus=8, workers=2, priority=90)),
+        waits("small", a_job(gpus=4, hours=1, priority=10, gpu_type="a100")),
+    ]
+    cluster = a_cluster(a_node("n1"), a_node("n2"), a_node("n3", gpus=4, gpu_type="a100"))
+    running = [
+        busy("n1", hours=9),
+        busy("n2", job_id="r2", hours=9),
+        busy("n3", 4, job_id="r3", hours=2, gpu_type="a100"),
+    ]
+    scenario = a_scenario(cluster, running=running, waiting=waiting)
+    assert [(each.job, each.position) for each in explained(scenario).values()] == [("small", 1), ("big", 2)]
+    promises = {promise.job: promise.start_ms for promise in planned(scenario).promises}
+    assert promises[JobId("small")] < promises[JobId("big")]
+
+
+def test_a_job_that_is_likely_to_start_later_than_its_estimate_says_is_passed_by_jobs_that_start_before() -> None:
+    waiting = [waits(f"w{at}", a_job(gpus=8)) for at in range(3)]
+    found = list(explained(a_scenario(flat(1), running=[busy()], waiting=waiting)).values())
+    late_ms = [each.p90_ms or 0 for each in found]
+    assert [place_at(found[0], found, likely_ms) for likely_ms in (None, NOW_MS, late_ms[1] + 1, late_ms[2] + 1)] == [
+        1,
+        1,
+        2,
+        3,
+    ]
+
+
+def test_a_job_without_an_estimate_stays_behind_the_job_in_front_of_it() -> None:
+    waiting = [
+        waits("first", a_job(gpus=8, priority=90)),
+        waits("cpus", a_job(gpus=0, cpus=8, priority=50)),
+        waits("last", a_job(gpus=8, priority=10)),
+    ]
+    running = [busy(gpus=8, cpus=8)]
+    scenario = a_scenario(flat(1, cpus=8), policy=NO_PROMISES, running=running, waiting=waiting)
+    assert list(explained(scenario)) == ["first", "cpus", "last"]
 
 
 def test_positions_do_not_count_those_that_start() -> None:

@@ -48,14 +48,14 @@ def a_running(name: str, gpus: range, *, had_hours: float = 0, ran_hours: float,
 
 
 def test_alone_a_job_waits_for_nothing() -> None:
-    assert in_front(crowded([a_waiting("w")])) == InFront(jobs=0, gpu_milli=0, wait_ms=0, slots=4)
+    assert in_front(crowded([a_waiting("w")])) == InFront(jobs=0, gpu_milli=0, wait_ms=0, slots=4, behind=0, yielding=0)
 
 
 def test_an_older_newcomer_is_in_front_until_the_first_band_ends() -> None:
     found = in_front(crowded([a_waiting("old", gpus=2, had_hours=0.5, hours_ago=3), a_waiting("w")]))
     # Half a GPU hour on two GPUs, then it settles and leaves, and before it others had to leave for it.
     taken_ms = 2 * (HOUR_MS // 4 + SETTLING_MS + 2 * GRACE_MS)
-    assert found == InFront(jobs=1, gpu_milli=2000, wait_ms=taken_ms // 4, slots=4)
+    assert found == InFront(jobs=1, gpu_milli=2000, wait_ms=taken_ms // 4, slots=4, behind=0, yielding=0)
 
 
 def test_no_younger_job_is_in_front_of_a_newcomer() -> None:
@@ -66,7 +66,7 @@ def test_a_younger_job_is_in_front_until_the_band_of_the_other_begins() -> None:
     waiting = [a_waiting("young", had_hours=0.25, hours_ago=0.5), a_waiting("w", had_hours=20)]
     found = in_front(crowded(waiting))
     taken_ms = round(9.75 * HOUR_MS) + TURN_MS + 2 * GRACE_MS
-    assert found == InFront(jobs=1, gpu_milli=1000, wait_ms=taken_ms // 4, slots=4)
+    assert found == InFront(jobs=1, gpu_milli=1000, wait_ms=taken_ms // 4, slots=4, behind=0, yielding=0)
 
 
 def test_an_older_job_is_in_front_until_the_band_ends_and_behind_it_from_then_on() -> None:
@@ -90,7 +90,7 @@ def test_a_job_behind_keeps_its_gpus_until_it_has_settled_or_had_its_turn() -> N
         (resumed, 0.5, TURN_MS - HOUR_MS // 2),
     ):
         later = a_running("later", range(4), had_hours=5, ran_hours=ran_hours, hours_ago=0.75)
-        assert in_front(crowded([waiting], later)) == InFront(0, 0, kept_ms + GRACE_MS, 4)
+        assert in_front(crowded([waiting], later)) == InFront(0, 0, kept_ms + GRACE_MS, 4, 1, 1)
 
 
 def test_a_job_that_cannot_resume_stays_until_its_limit() -> None:

@@ -145,6 +145,7 @@ def exits(
     oom: bool = False,
     told: bool = False,
     timed_out: bool = False,
+    problem: str = "",
     at_ms: int = 2 * HOUR_MS,
 ) -> WorkersExited:
     return WorkersExited(
@@ -157,6 +158,7 @@ def exits(
         oom=oom,
         told=told,
         timed_out=timed_out,
+        problem=problem,
     )
 
 

@@ -1,6 +1,8 @@
 """From the parts that ranks save to the checkpoint that the next attempt resumes from."""
 
 from muster.core.lifecycle.checkpoints import OTHERS_LISTED, is_being_restored, resume_from
+from muster.core.lifecycle.gang import up_when_complete
+from muster.core.lifecycle.save_interval import COPY_PAUSE_MS
 from muster.model.events import CheckpointDamaged, CheckpointRemoved, CheckpointUploaded, ShardsSaved
 from muster.model.ids import NodeName
 from muster.model.instructions import StartWorkers
@@ -283,3 +285,11 @@ def test_an_attempt_goes_on_whose_ranks_took_an_older_checkpoint_themselves() ->
     newest = resume_from(played.job)
     assert newest is not None
     assert newest.step == 10
+
+
+def test_a_job_whose_saves_take_long_is_asked_so_early_that_its_work_is_safe_within_an_interval() -> None:
+    played = running(a_spec(checkpoint=that_saves(every_ms=10 * MINUTE_MS)))
+    save = evolve(shards(played.job, 10, 0, 1), took_ms=2 * MINUTE_MS)
+    assert played.then(save).job.ask_ms == HOUR_MS + 8 * MINUTE_MS
+    again = up_when_complete(evolve(played.job, state=JobState.STARTING), 2 * HOUR_MS)
+    assert again.ask_ms == 2 * HOUR_MS + 8 * MINUTE_MS - (2 * MINUTE_MS - 500) - COPY_PAUSE_MS

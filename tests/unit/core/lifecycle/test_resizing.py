@@ -34,7 +34,7 @@ from tests.unit.core.lifecycle.builders import (
     wake,
 )
 
-ELASTIC = a_spec(workers=2, workers_max=8)
+ELASTIC = a_spec(workers=2, workers_max=8, launch=Launch.TORCHRUN)
 HEALING = a_spec(workers=2, workers_max=8, launch=Launch.TORCHFT)
 
 
@@ -104,6 +104,22 @@ def test_a_rank_is_not_used_again_in_the_same_attempt() -> None:
     assert [worker.rank for worker in played.job.workers] == [0, 1, 2, 4]
     assert played.job.workers[-1].node == "n3"
     assert played.then(exits(played.job, 3, code=1)).state is JobState.RUNNING
+
+
+def test_replica_groups_have_distinct_numbers_whoever_was_lost_and_replaced() -> None:
+    played = running(a_spec(workers=2, workers_max=4, launch=Launch.TORCHFT), size=4)
+    for node, joined in (("n0", 4), ("n2", 6), ("n0", 8)):
+        played.then(lost(node))
+        played.then(resize(renumbered((*played.job.workers, evolve(a_gang(1)[0], node=NodeName(node))))))
+        ranks = [worker.rank for worker in played.job.workers]
+        assert ranks[-1] == joined
+        assert sorted(rank % 4 for rank in ranks) == [0, 1, 2, 3]
+        played.then(up(played.job, joined))
+
+
+def test_a_gang_that_is_larger_than_it_may_be_still_numbers_its_newcomers() -> None:
+    job = evolve(running(a_spec(workers=1, workers_max=2, launch=Launch.TORCHFT), size=2).job, workers=a_gang(3))
+    assert [worker.rank for worker in reseat(job, a_gang(5)).joining] == [2, 3]
 
 
 def test_a_resize_waits_for_the_one_before_and_for_no_worker_that_has_finished() -> None:

@@ -3,6 +3,7 @@
 import pytest
 
 from muster.core.lifecycle import due_ms, occupied, transition
+from muster.core.lifecycle.save_interval import FIRST_SAVE_MS
 from muster.model.instructions import AskCheckpoint, StartWorkers
 from muster.model.job import Cause, JobState
 from muster.model.limits import (
@@ -112,6 +113,21 @@ def test_a_failure_of_the_last_worker_ends_the_job_at_once() -> None:
     assert (played.state, played.job.cause, played.instructions) == (JobState.FAILED, Cause.OOM, [])
 
 
+@pytest.mark.parametrize("codes", [(3, 41), (41, 3)])
+def test_the_highest_exit_code_of_those_that_failed_by_themselves_counts(codes: tuple[int, int]) -> None:
+    played = running(a_spec(workers=3), size=3)
+    played.then(exits(played.job, 0, code=codes[0]), exits(played.job, 1, code=codes[1]))
+    played.then(exits(played.job, 2, code=143, told=True))
+    assert (played.state, played.job.exit_code) == (JobState.FAILED, 41)
+
+
+def test_a_program_that_could_not_be_started_leaves_a_reason_and_no_exit_code() -> None:
+    played = running(a_spec(workers=1, retries=1))
+    played.then(exits(played.job, code=126, problem="there is no secret KEY"))
+    assert (played.state, played.job.problem, played.job.exit_code) == (JobState.QUEUED, "there is no secret KEY", None)
+    assert played.then(start(played.job)).job.problem == ""
+
+
 def test_failures_are_tried_again_as_often_as_asked() -> None:
     played = running(a_spec(workers=1, retries=1))
     played.then(exits(played.job, code=1))
@@ -213,11 +229,11 @@ def test_the_same_report_twice_is_one_report() -> None:
 def test_a_job_that_saves_is_asked_to_regularly() -> None:
     spec = a_spec(checkpoint=that_saves(every_ms=10 * MINUTE_MS))
     played = running(spec)
-    assert played.instructions == [wake(2_000 + 10 * MINUTE_MS)]
-    played.then(timer(2_000 + 10 * MINUTE_MS))
+    assert played.instructions == [wake(2_000 + 9 * MINUTE_MS)]  # the first save may take a minute
+    played.then(timer(2_000 + 9 * MINUTE_MS))
     assert played.instructions == [
         AskCheckpoint(job=JOB, attempt=1, generation=2, every_ms=10 * MINUTE_MS),
-        wake(2_000 + 20 * MINUTE_MS),
+        wake(2_000 + 19 * MINUTE_MS),
     ]
     played.then(saved(played.job, at_ms=2_000 + 11 * MINUTE_MS))
     assert played.instructions == [wake(2_000 + 21 * MINUTE_MS)]
@@ -225,7 +241,7 @@ def test_a_job_that_saves_is_asked_to_regularly() -> None:
 
 def test_the_interval_is_tuned_once_the_cost_of_a_save_is_known() -> None:
     played = running(a_spec(checkpoint=that_saves()))
-    assert played.job.ask_ms == 2_000 + CHECKPOINT_EVERY_MS
+    assert played.job.ask_ms == 2_000 + CHECKPOINT_EVERY_MS - FIRST_SAVE_MS
     played.then(saved(played.job, at_ms=HOUR_MS, cost_ms=1_000))
     cheap = played.job.ask_ms
     played.then(saved(played.job, at_ms=HOUR_MS, cost_ms=2_000))
@@ -311,3 +327,13 @@ def test_a_resumed_job_keeps_its_place_and_what_it_has_attained() -> None:
     played.then(up(played.job), exits(played.job, at_ms=3 * HOUR_MS))
     job = played.job
     assert (job.submitted_ms, job.first_started_ms, job.attained_gpu_ms) == (0, START_MS, 2 * HOUR_MS)
+
+
+def test_the_last_step_is_that_of_the_attempt_that_ended_last() -> None:
+    played = running(a_spec(retries=1))
+    played.then(evolve(exits(played.job, 0), step=70, step_ms=100), evolve(exits(played.job, 1, code=1), step=69))
+    assert (played.job.last_step, played.job.last_step_ms) == (70, 100)
+    played.then(start(played.job), up(played.job))
+    assert played.job.last_step == 70
+    again = played.then(evolve(exits(played.job, 1), step=40, step_ms=900), exits(played.job, 0)).job
+    assert (again.state, again.last_step, again.last_step_ms) == (JobState.SUCCEEDED, 40, 900)

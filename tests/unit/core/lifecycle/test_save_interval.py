@@ -5,9 +5,12 @@ from math import sqrt
 import pytest
 
 from muster.core.lifecycle.save_interval import (
+    COPY_PAUSE_MS,
     FailureRecord,
+    SaveTime,
     best_interval_ms,
     gang_mtbf_ms,
+    pause_ms,
     save_interval_ms,
 )
 from muster.model.limits import (
@@ -53,3 +56,21 @@ def test_what_the_job_asks_for_comes_before_what_is_best() -> None:
     assert save_interval_ms(auto, cost_ms=None, nodes=1, record=FailureRecord()) == CHECKPOINT_EVERY_MS
     tuned = save_interval_ms(auto, cost_ms=10_000, nodes=2, record=FailureRecord())
     assert tuned == best_interval_ms(cost_ms=10_000, mtbf_ms=NODE_MTBF_MS // 2)
+
+
+def test_saves_begin_earlier_by_the_time_that_one_takes_to_be_safe() -> None:
+    assert pause_ms(10_000, safe_ms=0, took_ms=0) == 10_000
+    assert pause_ms(10_000, safe_ms=2_000, took_ms=2_000) == 8_000
+    assert pause_ms(10_000, safe_ms=5_000, took_ms=5_000) == 5_000
+
+
+def test_saves_that_take_long_are_not_made_all_the_time() -> None:
+    assert pause_ms(10_000, safe_ms=7_000, took_ms=4_000) == 5_000
+    assert pause_ms(10_000, safe_ms=8_000, took_ms=8_000) == 11_000
+    assert pause_ms(10_000, safe_ms=60_000, took_ms=60_000) == 115_000
+
+
+def test_a_gang_on_several_nodes_is_safe_once_a_neighbour_has_a_copy() -> None:
+    time = SaveTime(cost_ms=300, took_ms=1_000)
+    assert time.safe_ms(nodes=1) == 1_000
+    assert time.safe_ms(nodes=2) == 1_000 + 700 + COPY_PAUSE_MS

@@ -7,7 +7,7 @@ from muster.model.events import Event
 from muster.model.instructions import SignalStop, StartWorkers
 from muster.model.job import Cause, JobState
 from muster.model.limits import FAILED_GANG_GRACE_MS, KILL_REPEAT_MS
-from muster.model.requests import JobHeld
+from muster.model.requests import JobHeld, JobRequeueRequested
 from tests.unit.core.lifecycle.builders import (
     GRACE_MS,
     HOUR_MS,
@@ -123,6 +123,38 @@ def test_a_cancelled_job_gets_its_grace_and_is_not_tried_again(played: Played) -
     ]
     played.then(exits(played.job, code=0, told=True))
     assert (played.state, played.job.cause) == (JobState.CANCELLED, Cause.CANCELLED)
+
+
+@pytest.mark.parametrize("played", [starting(), running()])
+@pytest.mark.parametrize(("code", "told"), [(0, False), (0, True), (255, False), (255, True)])
+def test_a_requeued_job_saves_itself_and_waits_again_whatever_its_code(played: Played, code: int, told: bool) -> None:
+    played = Played(job=played.job).then(JobRequeueRequested(at_ms=HOUR_MS, job=JOB))
+    assert played.state is JobState.CHECKPOINTING
+    assert played.instructions == [
+        stop_of(played.job, 0, 1, grace_ms=GRACE_MS, cause=Cause.REQUEUED),
+        wake(HOUR_MS + GRACE_MS),
+    ]
+    played.then(exits(played.job, code=code, told=told))
+    assert (played.state, played.job.cause) == (JobState.QUEUED, Cause.REQUEUED)
+    assert (played.job.retries_used, played.job.preemptions, played.job.requeued) == (0, 0, False)
+
+
+@pytest.mark.parametrize("played", [leaving(), stopping(), Played(job=submitted())])
+def test_a_job_that_waits_or_leaves_is_not_requeued(played: Played) -> None:
+    assert transition(played.job, JobRequeueRequested(at_ms=2 * HOUR_MS, job=JOB))[0] == played.job
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_a_job_whose_time_is_over_may_ask_to_be_started_again(code: int) -> None:
+    played = running()
+    assert played.job.ends_by_ms is not None
+    played.then(timer(played.job.ends_by_ms - GRACE_MS))
+    assert (played.state, played.job.cause) == (JobState.STOPPING, Cause.TIMEOUT)
+    deadline_ms = played.job.deadline_ms
+    played.then(JobRequeueRequested(at_ms=played.job.ends_by_ms - 1, job=JOB))
+    assert (played.state, played.job.deadline_ms) == (JobState.CHECKPOINTING, deadline_ms)
+    played.then(exits(played.job, code=code))
+    assert (played.state, played.job.cause) == (JobState.QUEUED, Cause.REQUEUED)
 
 
 def test_cancelling_twice_is_cancelling_once() -> None:

@@ -1,4 +1,4 @@
-from muster.core.order.run_times import ENOUGH, RunTimes
+from muster.core.order.run_times import ENOUGH, RunTimes, UsualRun
 from muster.model.limits import RUN_TIME_WINDOW
 from tests.builders import a_job
 
@@ -31,3 +31,13 @@ def test_quantiles_are_of_those_that_ran_longer() -> None:
 def test_old_habits_are_forgotten() -> None:
     learnt = taught(*[1_000] * RUN_TIME_WINDOW, *[10] * RUN_TIME_WINDOW)
     assert middle_and_worst(learnt) == (10, 10)
+
+
+def test_what_is_usual_is_known_from_the_first_run_and_from_the_jobs_that_are_most_alike() -> None:
+    learnt, spec = RunTimes(), a_job(name="train")
+    assert learnt.usual(spec) == UsualRun(runs=0, median_ms=0)
+    learnt.learn(a_job(name="other", gpus=4), 100)
+    assert learnt.usual(spec) == UsualRun(runs=1, median_ms=100)
+    for _ in range(ENOUGH):
+        learnt.learn(spec, 7)
+    assert learnt.usual(spec) == UsualRun(runs=ENOUGH, median_ms=7)

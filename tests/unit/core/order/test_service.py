@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from muster.core.cluster.capacity import NodeUse
+from muster.core.cluster.node_use import NodeUse
 from muster.core.cluster.setting import Setting
 from muster.core.cluster.tree import Tree
 from muster.core.order.run_times import run_ms

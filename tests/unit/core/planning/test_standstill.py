@@ -10,9 +10,11 @@ from muster.core.planning.by_rank import plan_by_rank
 from muster.core.planning.standstill import rest
 from muster.core.snapshot import Snapshot
 from muster.engine.decisions import Decisions
-from muster.model.ids import JobId
+from muster.model.ids import JobId, NodeName
 from muster.model.job import RunningJob, WaitingJob
+from muster.model.machines.reservation import Reservation
 from muster.model.policy import HOUR_MS
+from muster.model.records import evolve
 from muster.model.scenario import Scenario
 from tests.builders import NOW_MS, a_job, a_scenario, a_team, flat, runs, waits
 
@@ -137,3 +139,11 @@ def test_nothing_is_known_where_jobs_take_no_turns_or_none_can_resume() -> None:
     scenario = a_scenario(flat(1), running=FULL, waiting=[back()])
     assert scenario.turn_ms is None
     assert not is_at_rest(looked_at(scenario))
+
+
+@pytest.mark.parametrize("minutes", [-1, 1])
+def test_at_rest_the_next_plan_is_made_when_a_reservation_ends(minutes: int) -> None:
+    window = Reservation(
+        name="upkeep", nodes=(NodeName("n1"),), from_ms=NOW_MS - HOUR_MS, to_ms=NOW_MS + minutes * 60_000
+    )
+    assert is_at_rest(looked_at(evolve(on_one_node(*FULL), reservations=(window,))))

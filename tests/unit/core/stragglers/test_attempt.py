@@ -146,6 +146,14 @@ def test_a_report_without_steps_says_only_that_the_rank_is_there() -> None:
     assert (progress.steps, progress.heard_ms) == (None, {0: 5})
 
 
+def test_the_last_measured_steps_of_a_rank_stay_known_while_it_makes_none() -> None:
+    job = a_training()
+    progress = AttemptProgress(job)
+    progress.take(a_report(0, steps=3), 5)
+    progress.take(a_report(0, steps=0), 6)
+    assert (progress.ranks[0].steps, progress.timed[0].steps) == (0, 3)
+
+
 def test_a_rank_that_is_done_is_no_straggler_any_more() -> None:
     job = a_training()
     progress = played(job, slow={2: 1.4})

@@ -8,6 +8,7 @@ from muster.formats.text.document import Document, parse_document
 from muster.model.resources import Request
 from muster.model.spec import (
     ArraySpec,
+    Begin,
     CheckpointSpec,
     Dependency,
     DependencyWhen,
@@ -46,6 +47,11 @@ retry: {limit: 3, on: [error, timeout]}
 depends_on: [prep-1, {job: prep-2, when: finished}]
 array: "0-99%8"
 tags: {project: atlas}
+constraint: a100&(ib|roce)
+nodelist: "n[1-4],x"
+exclude: [n3, "n[5-6]"]
+exclusive: true
+begin: 2026-01-02T03:04:05Z
 """
 
 
@@ -82,11 +88,24 @@ def test_a_whole_job_file_is_read() -> None:
         ),
         array=ArraySpec(indices=tuple(range(100)), concurrency=8),
         tags=(("project", "atlas"),),
+        constraint="a100 & (ib | roce)",
+        nodelist=("n1", "n2", "n3", "n4", "x"),  # type: ignore[arg-type]
+        exclude=("n3", "n5", "n6"),  # type: ignore[arg-type]
+        exclusive=True,
+        begin=Begin(at_ms=1_767_323_045_000),
     )
 
 
+def test_a_job_may_begin_some_time_after_its_submission() -> None:
+    assert job("name: a\nrun: x\nbegin: 90m").begin == Begin(after_ms=5_400_000)
+    assert job("name: a\nrun: x\nbegin: +60s").begin == Begin(after_ms=60_000)
+    assert Begin(after_ms=5).begins_ms(7) == 12
+    assert Begin(at_ms=9).begins_ms(7) == 9
+    assert job_document(job("name: a\nrun: x\nbegin: 90m"))["begin"] == "90m"
+
+
 def test_the_example_is_a_valid_job_file() -> None:
-    assert read_job(EXAMPLES / "job.yaml", environment={"WANDB_PROJECT": "atlas"}).elastic_role is not None
+    assert read_job(EXAMPLES / "job.yaml").elastic_role is not None
 
 
 def test_a_small_job_file_has_the_documented_defaults() -> None:
@@ -131,6 +150,12 @@ def test_a_variable_left_open_must_be_in_the_environment() -> None:
     ("text", "expected"),
     [
         ("workers: true", "3: workers: must be a number of workers"),
+        ("constraint: a &", "3: constraint: 'a &': a label is missing at the end"),
+        ('nodelist: "n[1-2000]"', "3: nodelist: names 2000 nodes (at most 1000; give so many a label"),
+        ("exclude: [a b]", "3: exclude: 'a b' is not a name for a node"),
+        ("begin: soon", "3: begin: 'soon' is neither a time nor a length of time (such as 2026-"),
+        ("begin: 9000d", "3: begin: '9000d' is too far away"),
+        ("begin: 2026-13-01T00:00:00Z", "3: begin: "),
         ("workers: 0", "3: workers: 0: a job has at least one worker"),
         ("resources: {gpus: eight}", "3: resources.gpus: must be a number of GPUs such as 8 or 0.25, not 'eight'"),
         ("resources: {gpus: 1.5}", "3: resources.gpus: 1.5 GPUs: above one, only whole GPUs"),
@@ -139,10 +164,13 @@ def test_a_variable_left_open_must_be_in_the_environment() -> None:
         ("resources: {throughput: {h100: 0}}", "3: resources.throughput.h100: must be above zero"),
         ("resources: {gpu_type: [1.5]}", "3: resources.gpu_type: must be text, not 1.5 (put quotes round it)"),
         ("gpu_typ: h100", "3: gpu_typ: unknown key"),
+        ("num_nodes: 2", "3: num_nodes: unknown key (as in SkyPilot; write workers: N"),
+        ("commands: [a]", "3: commands: unknown key (as in dstack; write run: with one command to a line)"),
+        ("resources: {accelerators: H100:8}", "3: resources.accelerators: unknown key (as in SkyPilot; H100:8 is gpus"),
         ("lanch: mpi", "3: lanch: unknown key (did you mean 'launch'?)"),
         (
             "launch: mip",
-            "3: launch: must be one of plain, torchrun, torchft, mpi, jax, not 'mip' (did you mean 'mpi'?)",
+            "3: launch: must be one of plain, torchrun, torchft, mpi, jax, slurm, not 'mip' (did you mean 'mpi'?)",
         ),
         ("priority: 101", "3: priority: must be less than or equal to 100, not 101"),
         ("priority: high", "3: priority: must be a whole number, not 'high'"),
@@ -156,6 +184,7 @@ def test_a_variable_left_open_must_be_in_the_environment() -> None:
         ("checkpoint: {every: 1h}", "3: checkpoint.path: is required"),
         ("checkpoint: {path: p, every: often}", "3: checkpoint.every: must be a duration"),
         ("checkpoint: {path: p, every: 0s}", "3: checkpoint.every: must be auto or a duration above zero"),
+        ("checkpoint: {path: p, keep: 0}", "3: checkpoint.keep: must be greater than or equal to 1"),
         ("retry: {limit: 3, on: [eror]}", "3: retry.on[0]: must be one of error, oom, timeout, not 'eror'"),
         ("retry: 3", "3: retry: must be a mapping"),
         ("depends_on: prep", "3: depends_on: must be a list, not 'prep'"),

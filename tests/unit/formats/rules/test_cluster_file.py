@@ -105,6 +105,8 @@ def test_the_same_rack_name_in_two_blocks_is_two_racks() -> None:
         (a_cluster(levels=["node", "rack"]), "cluster.levels[0]: 'node' cannot be a level here"),
         (a_cluster(levels=[f"l{n}" for n in range(9)]), "cluster.levels: 9 levels are too many"),
         (a_cluster(nvlink_level="rak"), "cluster.nvlink_level: 'rak' is not one of the levels"),
+        (a_cluster(a_node(labels=["a b"])), "cluster.nodes[0].labels: 'a b' is not a label"),
+        (a_cluster(a_node(labels=["x"] * 99)), "cluster.nodes[0].labels: 99 labels are too many"),
         ("8", "cluster: '8' is not a cluster: write nodes x GPUs"),
         ({}, "cluster.nodes: is required"),
         (5, "cluster: must be a mapping"),
@@ -119,3 +121,11 @@ def test_nodes_without_gpus_may_say_so(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
     path.write_text('{"nodes": [{"count": 2, "gpus": 0, "gpu_type": null, "cpus": 96.0}], "teams": {"a": {}}}')
     assert [(node.gpus, node.gpu_type, node.cpu_milli) for node in read_cluster(path).nodes] == [(0, "", 96_000)] * 2
+
+
+def test_labels_are_a_list_or_words_as_slurm_writes_them() -> None:
+    nodes = scenario(
+        cluster=a_cluster(a_node("n1", labels=["nvme", "ib", "ib"]), a_node("n2", labels="nvme,ib"))
+    ).cluster
+    assert [node.labels for node in nodes.nodes] == [("ib", "nvme")] * 2
+    assert nodes.nodes[0].known_as == ("ib", "nvme", "h100")

@@ -1,11 +1,15 @@
 """`muster.toml`: what it may say, and what a user is told when it is wrong."""
 
+import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 from muster.formats.rules.server_file import HealthSettings, ServerSettings, read_server_file
-from muster.formats.text.document import InvalidDocument
+from muster.formats.scenarios.scenario_file import scenario_from_document
+from muster.formats.text.document import Document, InvalidDocument
+from muster.model.errors import MusterError
 
 FULL = """
 [server]
@@ -152,3 +156,61 @@ def test_wrong_health_settings_say_what_is_wrong(tmp_path: Path, line: str, prob
     path.write_text(f"[health]\n{line}\n")
     with pytest.raises(InvalidDocument, match=problem):
         read_server_file(path)
+
+
+CLUSTER = """
+[cluster]
+levels = ["rack"]
+nodes = [
+  {name = "n[1-2]", gpus = 8, gpu_type = "h100", cpus = 64, memory = "512GiB", rack = "r1", state = "drained"},
+  {name = "s1", gpus = 4, gpu_type = "a100", rack = "r2", pool = "spot", bad_gpus = [3]},
+]
+
+[pools.spot]
+spot = true
+price = 0.5
+"""
+IN_YAML = "{levels: [rack], nodes: [{name: n1, gpus: 8, rack: r1, pool: spot}, {name: n2, rack: r1}]}"
+
+
+def test_nodes_are_described_as_in_a_scenario(tmp_path: Path) -> None:
+    settings = read_server_file(written(tmp_path, CLUSTER))
+    assert settings.cluster is not None
+    scenario = {"now": "2026-01-01T00:00:00Z", **tomllib.loads(CLUSTER)}
+    assert settings.cluster.spec == scenario_from_document(Document(file="x.yaml", value=scenario)).cluster
+    first, _, last = settings.cluster.spec.nodes
+    assert (first.gpu_type, first.cpu_milli, first.domains, first.state) == ("h100", 64_000, ("r1",), "drained")
+    assert (last.pool, last.bad_gpus) == ("spot", (3,))
+    assert settings.rules is not None
+    assert [pool.name for pool in settings.rules.pools] == ["spot", "main"]
+    assert settings.nodes is None
+
+
+@pytest.mark.parametrize("text", [IN_YAML, f"cluster: {IN_YAML}\nteams: {{nlp: {{}}}}\n"])
+def test_nodes_may_be_described_in_a_file_beside_it(tmp_path: Path, text: str) -> None:
+    written(tmp_path, text, "cluster.yaml")
+    settings = read_server_file(written(tmp_path, "[cluster]\nfile = 'cluster.yaml'\n[pools.spot]\nspot = true\n"))
+    assert settings.cluster is not None
+    assert [(node.name, node.pool) for node in settings.cluster.spec.nodes] == [("n1", "spot"), ("n2", "main")]
+    assert settings.cluster.ignored == (("teams",) if "teams" in text else ())
+    assert settings.cluster.document == yaml.safe_load(IN_YAML)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (CLUSTER.replace('pool = "spot"', 'pool = "spott"'), "cluster.nodes[1].pool: there is no pool 'spott'"),
+        (CLUSTER.replace("gpus = 4", "gpu = 4"), "cluster.nodes[1].gpu: is neither a key of a node nor one of"),
+        (CLUSTER + "[local]\nnodes = '4x8'\n", "local.nodes: the nodes are described in [cluster] already"),
+        ("[cluster]\nfile = 'cluster.yaml'\nlevels = ['rack']\n", "cluster.levels: unknown key"),
+        ("[cluster]\nfile = 'other.yaml'\n", "other.yaml: there is no such file"),
+        ("[cluster]\nfile = 'bad.yaml'\n", "bad.yaml:1: cluster.nodes[0].name: is required and was not given"),
+        ("cluster = 'many'\n", "cluster: 'many' is not a cluster"),
+    ],
+)
+def test_a_cluster_that_is_described_wrong_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    written(tmp_path, IN_YAML, "cluster.yaml")
+    written(tmp_path, "cluster: {nodes: [{gpus: 8}]}", "bad.yaml")
+    with pytest.raises(MusterError) as refused:
+        read_server_file(written(tmp_path, text))
+    assert message in str(refused.value)

@@ -130,8 +130,11 @@ def test_the_first_problems_are_shown_and_the_others_counted(tmp_path: Path) -> 
 
 def test_missing_columns_are_named_together(tmp_path: Path) -> None:
     assert refusal(tmp_path, "job_id,submit_time,gpus", "a,0,1") == [
-        f"t.csv:1: {column}: there is no such column (the columns are job_id, submit_time, gpus)"
-        for column in ("submit_s", "duration_s")
+        (
+            "t.csv:1: submit_s: there is no such column "
+            "(rename 'submit_time' to submit_s, if that is what it is, in seconds)"
+        ),
+        "t.csv:1: duration_s: there is no such column (the columns are job_id, submit_time, gpus)",
     ]
 
 

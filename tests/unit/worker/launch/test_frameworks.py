@@ -24,7 +24,7 @@ GANG: Placement = (
     Worker(rank=1, role="worker", node=NodeName("n1"), gpus=(2, 3)),
     Worker(rank=4, role="worker", node=NodeName("n2"), gpus=(0, 1)),
 )
-"""Rank 4 has joined after others left: its number in the gang is 2."""
+"""Rank 4 has joined after others left: it is the third of the gang, and of three replica groups number 1."""
 
 HERE = MeetingPlace(host="127.0.0.1", port=20_001, hostfile="/w/hosts", remote_shell="/bin/sh /w/remote_shell")
 THERE = MeetingPlace(host="10.0.0.1", port=20_001)
@@ -85,7 +85,7 @@ def a_start(launch: Launch, run: str = "python train.py", *, workers: tuple[int,
         (
             Launch.TORCHFT,
             {
-                "REPLICA_GROUP_ID": "2",
+                "REPLICA_GROUP_ID": "1",
                 "NUM_REPLICA_GROUPS": "3",
                 "TORCHFT_LIGHTHOUSE": "http://127.0.0.1:20001",
                 "PET_NNODES": "1",

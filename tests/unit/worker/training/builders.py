@@ -34,4 +34,5 @@ def a_launch_spec(
         grace_ms=1,
         idle_timeout_ms=None,
         is_lead=is_lead,
+        tells_saves=is_lead,
     )

@@ -1,6 +1,7 @@
 """What processes say about their training becomes reports, telemetry and lines of metrics."""
 
 import json
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -73,7 +74,7 @@ def a_shard(rank: int, step: int = 5, **fields: int) -> ShardWritten:
     return ShardWritten(step=step, rank=rank, world=4, **fields)
 
 
-def shards(step: int, *ranks: int, size: int = 0, cost_ms: int = 0, attempt: int = 1) -> ShardsSaved:
+def shards(step: int, *ranks: int, size: int = 0, cost_ms: int = 0, took_ms: int = 0, attempt: int = 1) -> ShardsSaved:
     return ShardsSaved(
         at_ms=1_000_000,
         job=JOB,
@@ -84,19 +85,20 @@ def shards(step: int, *ranks: int, size: int = 0, cost_ms: int = 0, attempt: int
         ranks=ranks,
         bytes=size,
         cost_ms=cost_ms,
+        took_ms=took_ms,
     )
 
 
 def test_parts_of_workers_of_a_node_are_reported_together(node: _Node) -> None:
     node.begin("a")
     node.begin("b", rank=1)
-    node.training.noticed("b", a_shard(1, bytes=10, cost_ms=7))
-    node.training.noticed("a", a_shard(0, bytes=5, cost_ms=9))
+    node.training.noticed("b", a_shard(1, bytes=10, cost_ms=7, took_ms=30))
+    node.training.noticed("a", a_shard(0, bytes=5, cost_ms=9, took_ms=20))
     node.training.noticed("a", a_shard(0, bytes=5))
     node.training.noticed("a", a_shard(0, step=6))
     assert node.reported == []
     node.loop.pass_time()
-    assert node.reported == [shards(5, 0, 1, size=15, cost_ms=9), shards(6, 0)]
+    assert node.reported == [shards(5, 0, 1, size=15, cost_ms=9, took_ms=30), shards(6, 0)]
     node.training.noticed("a", a_shard(2))
     node.loop.pass_time()
     assert node.reported[2:] == [shards(5, 2)]
@@ -241,7 +243,21 @@ def test_how_a_training_has_ended_is_known_from_its_boards(
         body = {"job": JOB, "attempt": 1, "number": 1, "kind": LEAVE, "step": 5}
         node.training.announcements.announce(body, lambda _: None)
     board.flag(flags)
-    assert node.training.ended("a", exit_code) == expected
+    ended = node.training.ended("a", exit_code)
+    assert (ended.has_left, ended.has_finished) == (expected.has_left, expected.has_finished)
+
+
+def test_how_far_a_training_was_is_known_from_its_boards_when_it_ends(node: _Node) -> None:
+    node.begin("a")
+    boards = [Board.make(str(node.folder / "a" / "boards"), rank, 2) for rank in (0, 1)]
+    for rank, board in enumerate(boards):
+        node.training.noticed("a", BoardMade(rank))
+        board.record(70 + rank, time.monotonic_ns() - 5_000_000_000, 1_000)
+    last_step = node.training.ended("a", 0).last_step
+    assert last_step is not None
+    step, step_ms = last_step
+    assert step == 71
+    assert 0 <= 1_000_000 - 5_000 - step_ms < 60_000
 
 
 def test_who_writes_stacks_is_remembered_within_bounds(node: _Node) -> None:

@@ -157,3 +157,28 @@ def test_a_worker_that_announces_boards_without_end_uses_no_file_for_most(
         a_board(folder, rank, world=8)
         boards.made(rank)
     assert len(boards) == 3
+
+
+def of_a_process_that_is_gone(folder: Path, rank: int) -> None:
+    """Make a board in another process, which ends."""
+    child = os.fork()
+    if child == 0:
+        a_board(folder, rank)
+        os._exit(0)
+    os.waitpid(child, 0)
+
+
+def test_boards_of_processes_that_were_replaced_by_others_with_other_ranks_are_forgotten(
+    folder: Path, boards: WorkerBoards
+) -> None:
+    of_a_process_that_is_gone(folder, 1)
+    boards.made(1)
+    boards.forget_earlier()
+    assert [each.rank for each in boards.progress()] == [1], "how it ended is of interest until another one is there"
+    a_board(folder, 0)
+    boards.made(0)
+    boards.forget_earlier()
+    assert [each.rank for each in boards.progress()] == [0]
+    found = found_boards(folder)
+    assert [each.rank for each in found.progress()] == [0]
+    found.close()

@@ -8,8 +8,10 @@ import time
 from collections.abc import Callable
 from typing import Any, assert_never
 
-from muster.backends.agreement import Action, Announce, Decide, GangAgreement, GiveUp, RankNews, ShownStep
-from muster.model.events import StartFailed, WorkersExited
+from muster.backends.agreement import GangAgreement
+from muster.backends.agreement_terms import Action, Announce, Decide, GiveUp, RankNews, ShownStep
+from muster.core.lifecycle.save_interval import SaveTime
+from muster.model.events import ObservedEvent, ShardsSaved, StartFailed, WorkersExited
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import AskCheckpoint, Command, SignalStop
 from muster.model.telemetry import RankProgress
@@ -64,6 +66,22 @@ class Agreements:
             del self._wishes[progress.job]
             if wish.attempt == progress.attempt:
                 self.begin(wish)
+        actions = agreement.keep_pace(_now_ms())
+        if actions:
+            self._send(progress.job, actions)
+            self._wind_clock()
+
+    def reported(self, event: ObservedEvent) -> None:
+        """A node reports on workers, or on what their ranks have saved."""
+        match event:
+            case WorkersExited() | StartFailed():
+                self._ended(event)
+            case ShardsSaved(took_ms=took_ms) if took_ms:
+                attempt, agreement = self._gangs.get(event.job, (0, None))
+                if agreement is not None and attempt == event.attempt:
+                    agreement.saved(event.step, SaveTime(cost_ms=event.cost_ms, took_ms=took_ms), _now_ms())
+            case _:
+                pass
 
     def takes(self, command: Command) -> bool:
         """True when the ranks of the gang can agree on when to do what the command says. Then call `begin`."""
@@ -101,7 +119,7 @@ class Agreements:
         if known is not None and known[0] == attempt:
             self._send(job, known[1].answered(node, number, map(_shown, ranks), _now_ms()))
 
-    def ended(self, report: WorkersExited | StartFailed) -> None:
+    def _ended(self, report: WorkersExited | StartFailed) -> None:
         """These workers are gone. What was wished of their gang is, too: most programs never have boards."""
         wish = self._wishes.get(report.job)
         if wish is not None and wish.attempt <= report.attempt:

@@ -31,7 +31,12 @@ def _of_attempt(home: Path, job: JobId, attempt: int) -> Iterator[MeasuredStep]:
         except (ValueError, KeyError, TypeError, AttributeError):
             continue
         values = {str(name): float(value) for name, value in body.items() if _is_number(value)}
-        yield MeasuredStep(attempt=attempt, at_ms=at_ms, step=step, values=values)
+        broken = tuple(str(name) for name, value in body.items() if value is None or _is_undefined(value))
+        yield MeasuredStep(attempt=attempt, at_ms=at_ms, step=step, values=values, no_numbers=broken)
+
+
+def _is_undefined(value: object) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)
 
 
 def _is_number(value: object) -> bool:

@@ -13,9 +13,12 @@ from muster.worker.service import Message
 RUNS_OVER_KEPT = 1_000
 """How many runs that are over are kept for nodes that are away. What they miss, they remove by themselves in time."""
 
+SIGNALS_KEPT = 1_000
+"""How many signals may wait for the backend's own thread, which sends them at once."""
+
 
 class TrainingTalk:
-    """Between one backend and all of its nodes. `stacks` and `end_runs` may be called on any thread."""
+    """Between one backend and all of its nodes. `stacks`, `signal` and `end_runs` may be called on any thread."""
 
     def __init__(self, loop: Loop, links: Mapping[NodeName, Link], ring: Callable[[], None]) -> None:
         """`ring` makes the backend's own thread call `send`."""
@@ -23,6 +26,7 @@ class TrainingTalk:
         self.agreements = Agreements(loop, self._say, self._understands)
         self._ring = ring
         self._stacks = StackQuestions()
+        self._signals: deque[tuple[NodeName, Message]] = deque(maxlen=SIGNALS_KEPT)
         self._news: deque[str] = deque(maxlen=RUNS_OVER_KEPT)
         self._over: deque[str] = deque(maxlen=RUNS_OVER_KEPT)
         """The last runs that are over. A node that was away hears of them when it greets."""
@@ -33,6 +37,13 @@ class TrainingTalk:
         self._ring()
         return self._stacks.answer(question, timeout_s)
 
+    def signal(self, job: JobId, nodes: Iterable[NodeName], number: int, *, script_only: bool) -> None:
+        """Have nodes signal the processes of a job. Nodes whose supervisors are older than the message are left out."""
+        able = [node for node in nodes if node in self._links and self._links[node].hello.get("signals") is True]
+        message = {"signal": {"job": job, "number": number, "script_only": script_only}}
+        self._signals.extend((node, message) for node in able)
+        self._ring()
+
     def end_runs(self, runs: Iterable[str]) -> None:
         """These runs are over for good."""
         self._news.extend(runs)
@@ -42,6 +53,8 @@ class TrainingTalk:
         """Send what was asked for on other threads."""
         for node, question in self._stacks.unasked():
             self._say(node, {"stacks": question})
+        while self._signals:
+            self._say(*self._signals.popleft())
         news = [self._news.popleft() for _ in range(len(self._news))]
         self._over.extend(news)
         for node in self._links if news else ():

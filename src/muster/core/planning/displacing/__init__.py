@@ -16,7 +16,9 @@ Who leaves:
 
     candidates       victims by node, and what would be free without them
     departures       what comes free without another eviction
+    timely_gangs     gangs that reservations do not keep away, because they are gone before
     room_search      the worst leave first
     victim_search    the cheapest leave
+    victim_tally     victims that may leave together
     victim_pruning   victims that turn out not to be needed stay
 """

@@ -7,8 +7,9 @@ free if all candidates left is kept from plan to plan (`core.cluster.emptied`).
 from collections.abc import Iterable, Iterator
 from typing import Protocol
 
-from muster.core.cluster.capacity import Capacity, NodeUse
+from muster.core.cluster.capacity import Capacity
 from muster.core.cluster.emptied import Emptied, KeptEmptied
+from muster.core.cluster.node_use import NodeUse
 from muster.core.planning.displacing.victims import Victim
 from muster.core.planning.draft import PlanDraft
 from muster.model.ids import JobId
@@ -83,6 +84,8 @@ class Candidates:
         changed = snapshot.timetable.began_between(kept.started_by_ms, started_by_ms)
         changed += [job_id for job_id in snapshot.emptied.changed[kept.changed :] if job_id in snapshot.running]
         nodes = dict.fromkeys(kept.emptied.follow(self._capacity))
+        # Whether an elastic job may give up workers depends on all of its nodes.
+        changed += [job_id for node in nodes for job_id, _ in snapshot.uses_on(node) if job_id in snapshot.elastic]
         nodes.update(kept.struck)
         nodes.update({use.node: None for job_id in changed for use in snapshot.footprints[job_id]})
         return nodes

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable
 
-from muster.core.cluster.capacity import Capacity, Footprint, NodeUse
+from muster.core.cluster.capacity import Capacity
 from muster.core.cluster.emptied import Emptied
 from muster.core.cluster.footprint import footprint_of
+from muster.core.cluster.node_use import Footprint, NodeUse
+from muster.core.cluster.tenancy import UNSEEN
 from muster.core.planning.displacing.victims import Victim
 from muster.core.planning.draft import PlanDraft
 from muster.model.ids import JobId
@@ -39,7 +41,7 @@ class Departures:
                 self._leave(footprints[job_id])
             for job_id, resize in draft.resizes.items():
                 job = draft.snapshot.running[job_id]
-                self._leave(footprint_of(job.spec, beyond(job.workers, resize.workers), draft.setting.tree))
+                self._leave(footprint_of(job.spec, beyond(job.workers, resize.workers), draft.setting.tree, UNSEEN))
             for job_id in draft.evictions:
                 self._strike_off(job_id)
         elif self._told < len(draft.evictions):

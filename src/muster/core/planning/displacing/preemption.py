@@ -18,8 +18,10 @@ from muster.core.planning.displacing.proposals import Proposal, carry_out
 from muster.core.planning.displacing.reclaim_rights import NOBODY, ReclaimRights, Rights
 from muster.core.planning.displacing.room_search import RoomSearch
 from muster.core.planning.displacing.shrinking import shrinkable
+from muster.core.planning.displacing.timely_gangs import TimelyGangs
 from muster.core.planning.displacing.turns import Turns, first_place, place_of
-from muster.core.planning.displacing.victim_search import VictimSearch, only_as_borrower
+from muster.core.planning.displacing.victim_search import VictimSearch
+from muster.core.planning.displacing.victim_tally import only_as_borrower
 from muster.core.planning.displacing.victims import Asked
 from muster.core.planning.draft import PlanDraft
 from muster.core.planning.placing.placement import fits
@@ -47,6 +49,7 @@ class Preemption:
         self._turns = Turns(draft)
         self._shrinkable: Spare | None = None
         self.departures = Departures(draft, self._strike_off)
+        self.gangs = TimelyGangs(draft)
         effort = PREEMPTION_EFFORT_NODES // max(len(draft.setting.tree.nodes), 1)
         self._most = min(max(effort, PREEMPTORS_MIN), PREEMPTORS_MAX)
         self.claims = ReclaimRights(draft)
@@ -104,7 +107,8 @@ class Preemption:
 
     def _proposals(self, group: JobClass, job: WaitingJob, *, in_turn: bool) -> Iterator[Proposal]:
         """Ways to make room for a gang, those that cost other jobs least first."""
-        for choice in group.gang.choices:
+        choices = self.gangs.of(group).gang.choices
+        for choice in choices:
             waited_for = self._without_victims(group, job, choice)
             if waited_for is not None:
                 yield waited_for
@@ -112,7 +116,7 @@ class Preemption:
         yield from self._of_a_kind(STOPPING, group, job)
         place = place_of(self._draft.snapshot, group, job, self._draft.now_ms)
         if in_turn and self._turns.has_worse(group.tier, place):
-            for number in range(len(group.gang.choices)):
+            for number in range(len(choices)):
                 proposal = self._in_turn(group, job, number, place)
                 if proposal is not None:
                     yield proposal
@@ -123,7 +127,7 @@ class Preemption:
         return self._carry_out_first(group, self._of_a_kind(kind, group, job), before_ms)
 
     def _of_a_kind(self, kind: int, group: JobClass, job: WaitingJob) -> Iterator[Proposal]:
-        for number, choice in enumerate(group.gang.choices):
+        for number, choice in enumerate(self.gangs.of(group).gang.choices):
             proposal = self._cheapest(self._rights(kind, group, choice), group, job, number)
             if proposal is not None:
                 yield proposal
@@ -143,21 +147,22 @@ class Preemption:
 
     def of_those_ahead(self, group: JobClass, job: WaitingJob, number: int, before_ms: int) -> Proposal | None:
         """Room for a gang before a time, if jobs leave anyway or jobs leave that are ahead of their fair share."""
-        waited_for = self._in_what_comes_free(group, job, group.gang.choices[number])
+        waited_for = self._in_what_comes_free(group, job, self.gangs.of(group).gang.choices[number])
         proposal = waited_for or self._in_turn(group, job, number, None)
         return proposal if proposal is not None and self._is_sound(group, proposal, before_ms) else None
 
     def _in_turn(self, group: JobClass, job: WaitingJob, number: int, place: ServicePlace | None) -> Proposal | None:
         """Room in place of jobs of the tier that have a worse place; without a place, of jobs that are ahead."""
-        choice = group.gang.choices[number]
+        gang_number, gang = self.gangs.of(group)
+        choice = gang.choices[number]
         claim = self.claims.number(group, choice)
-        known = (group.tier, claim, group.gang_number, number, self._draft.widest(group.gang, job))
+        known = (group.tier, claim, gang_number, number, self._draft.widest(gang, job))
         failed = self._no_turn.get(known)
         if (place and failed and failed <= place) or not self.quota_allows(group, choice):
             return None
         # First, because it strikes off the jobs that were told to leave since.
         departed = self.departures.capacity()
-        search = RoomSearch(self._draft, departed, job, group.gang, choice)
+        search = RoomSearch(self._draft, departed, job, gang, choice)
         turns, tier = self._turns, group.tier
         willing = [turns.ahead(tier)] if place is None else turns.worse_than(tier, place, group.gpu_milli)
         sheltered = self.claims[claim].sheltered
@@ -176,7 +181,7 @@ class Preemption:
         return self._in_what_comes_free(group, job, choice) if may_ask else None
 
     def _in_what_comes_free(self, group: JobClass, job: WaitingJob, choice: Choice) -> Proposal | None:
-        search = RoomSearch(self._draft, self.departures.capacity(), job, group.gang, choice)
+        search = RoomSearch(self._draft, self.departures.capacity(), job, self.gangs.of(group).gang, choice)
         return search.without_victims() if self.quota_allows(group, choice) else None
 
     def hopeful(self, groups: list[JobClass]) -> list[JobClass]:
@@ -203,7 +208,7 @@ class Preemption:
             return True
         self.departures.call_roll()
         spare = bool(self._spare_workers())
-        for number, choice in enumerate(group.gang.choices):
+        for number, choice in enumerate(self.gangs.of(group).gang.choices):
             if spare and not self._cannot_help(self._rights(SHRINKING, group, choice), group, number, choice):
                 return False
             claim = rights[number] if rights is not None else NOBODY
@@ -216,9 +221,9 @@ class Preemption:
     def _turns_are_of_no_use(self, group: JobClass, rights: Rights | None) -> bool:
         """True when a search among jobs with a worse place has failed for every choice of this gang."""
         claims = rights if rights is not None else (NOBODY,) * len(group.gang.choices)
-        place = self._first_place(group)
+        place, gang_number = self._first_place(group), self.gangs.of(group).number
         for number, claim in enumerate(claims):
-            failed = self._no_turn.get((group.tier, claim, group.gang_number, number, group.gang.widest))
+            failed = self._no_turn.get((group.tier, claim, gang_number, number, group.gang.widest))
             if failed is None or failed > place:
                 return False
         return True
@@ -226,10 +231,11 @@ class Preemption:
     def _cannot_help(self, rights: _Key | None, group: JobClass, number: int, choice: Choice) -> bool:
         if rights is None:
             return True
-        known = (rights, group.gang_number, number, group.gang.widest)
+        gang_number, gang = self.gangs.of(group)
+        known = (rights, gang_number, number, gang.widest)
         if known not in self._hopeless:
             candidates = self._candidates_for(rights)
-            if fits(candidates.empty, group.gang, choice, group.gang.widest):
+            if fits(candidates.empty, gang, choice, gang.widest):
                 return False
             self._hopeless[known] = True
         return True
@@ -270,15 +276,16 @@ class Preemption:
     def _cheapest(self, rights: _Key | None, group: JobClass, job: WaitingJob, number: int) -> Proposal | None:
         if rights is None:
             return None
-        choice = group.gang.choices[number]
-        known = (rights, group.gang_number, number, self._draft.widest(group.gang, job))
+        gang_number, gang = self.gangs.of(group)
+        choice = gang.choices[number]
+        known = (rights, gang_number, number, self._draft.widest(gang, job))
         if known in self._hopeless:
             return None
         candidates = self._candidates_for(rights)
         if not self.quota_allows(group, choice):
             return None
         entitled = self.claims.entitled(group, choice)
-        search = VictimSearch(self._draft, self.departures.capacity(), candidates, job, group.gang, choice, entitled)
+        search = VictimSearch(self._draft, self.departures.capacity(), candidates, job, gang, choice, entitled)
         proposal = search.cheapest()
         if proposal is None:
             self._hopeless[known] = True
@@ -297,6 +304,19 @@ class Preemption:
         if before_ms is not None and start_ms >= before_ms:
             return False
         return quota_allows(self._draft, group.account, proposal.choice, start_ms, start_ms + group.limit_ms)
+
+    def asked(self, group: JobClass, choice: Choice) -> Asked | None:
+        """Which running jobs a class may ask to leave, at the latest in the last resort; None without any right.
+
+        For explanations: a search for victims asks in steps.
+        """
+        by_tier, number = self._preempts(group), self.claims.number(group, choice)
+        insists = self._insisting(group, choice) is not None
+        reclaims = self.may_reclaim(group) and bool(self.claims[number].borrowers)
+        if not (by_tier or insists or reclaims):
+            return None
+        claim, roster = self.claims[number], self.claims.roster
+        return Asked(self._draft, roster, group.tier, claim, by_tier=by_tier, insists=insists)
 
     def _rights(self, kind: int, group: JobClass, choice: Choice) -> _Key | None:
         """Which victims of a kind the class may have; None when it has no right to any.

@@ -6,8 +6,8 @@ Every mechanism that displaces running work looks for a proposal, and one functi
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from muster.core.cluster.capacity import Footprint
 from muster.core.cluster.gang import Choice
+from muster.core.cluster.node_use import Footprint
 from muster.core.planning.displacing.shrinking import shrink
 from muster.core.planning.displacing.victims import Victim
 from muster.core.planning.draft import PlanDraft

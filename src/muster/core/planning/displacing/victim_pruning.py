@@ -6,9 +6,11 @@ types may need fewer victims with another choice than with the one that was foun
 
 from typing import NamedTuple
 
-from muster.core.cluster.capacity import Capacity, Footprint
+from muster.core.cluster.capacity import Capacity
 from muster.core.cluster.footprint import footprint_of
 from muster.core.cluster.gang import Choice, running_gang
+from muster.core.cluster.node_use import Footprint
+from muster.core.cluster.tenancy import UNSEEN
 from muster.core.order.quota import account_of
 from muster.core.planning.displacing.preemption import Preemption
 from muster.core.planning.displacing.proposals import Proposal, carry_out
@@ -80,7 +82,7 @@ class _Pruning:
         role, gone = job.spec.elastic_role, beyond(job.workers, resize.workers)
         size = next(part.group for part in running_gang(job, setting).parts if role and part.role == role.name)
         groups = [gone[at : at + size] for at in range(0, len(gone), size)]
-        return [_Asked(0, job.id, for_job, footprint_of(job.spec, each, setting.tree), each) for each in groups]
+        return [_Asked(0, job.id, for_job, footprint_of(job.spec, each, setting.tree, UNSEEN), each) for each in groups]
 
     def spares(self, asked: _Asked) -> bool:
         """Seat the preemptor without a victim, alone or with others that count on its GPUs; or change nothing."""
@@ -183,7 +185,7 @@ class _Pruning:
         return could
 
     def _fits(self, scratch: Capacity, promise: PlannedPromise) -> bool:
-        gang = self._queue.class_of[promise.terms.job].gang
+        gang = self._preemption.gangs.of(self._queue.class_of[promise.terms.job]).gang
         ways = [choice for choice in gang.choices if not self._is_slower(choice, promise)]
         return any(fits(scratch, gang, choice, gang.widest) for choice in ways)
 
@@ -210,16 +212,17 @@ class _Pruning:
         """Seats with the choice that was promised, or with another."""
         draft, job_id = self._draft, promise.terms.job
         group, job = self._queue.class_of[job_id], self._queue.jobs[job_id]
+        gang = self._preemption.gangs.of(group).gang
         owed = bool(draft.projected.guaranteed_above(group.team))
         reclaims = any(
             entry.for_job == job_id and (owed or entry.why is Why.RECLAIM) and entry.job != asked.job
             for entry in draft.evictions.values()
         )
-        for choice in dict.fromkeys((promise.choice, *group.gang.choices)):
+        for choice in dict.fromkeys((promise.choice, *gang.choices)):
             # Its team took back GPUs of one type. It may not be guaranteed as many of another.
             is_other = reclaims and choice.demand != promise.choice.demand
             if not is_other and not self._is_slower(choice, promise) and self._preemption.quota_allows(group, choice):
-                proposal = RoomSearch(draft, scratch, job, group.gang, choice).without_victims()
+                proposal = RoomSearch(draft, scratch, job, gang, choice).without_victims()
                 if proposal is not None:
                     return proposal
         return None

@@ -4,21 +4,21 @@ Domains are compared by an estimate first, and only the most promising ones are 
 Afterwards victims that turn out not to be needed are pruned, the most expensive first: no victim is superfluous.
 """
 
+from collections.abc import Iterable, Iterator
+
 from muster.core.cluster.capacity import Capacity
 from muster.core.cluster.gang import Choice, Gang
 from muster.core.cluster.slots import SlotView
-from muster.core.order.quota import Ledger, account_of
 from muster.core.planning.displacing.candidates import Candidates
 from muster.core.planning.displacing.proposals import Proposal
 from muster.core.planning.displacing.room_search import RoomSearch
-from muster.core.planning.displacing.shrinking import spare_workers
-from muster.core.planning.displacing.victims import PlannedDeparture, Victim, may_take_from, told_to_leave
+from muster.core.planning.displacing.victim_tally import VictimTally, borrowers_first
+from muster.core.planning.displacing.victims import Victim
 from muster.core.planning.draft import PlanDraft
 from muster.core.planning.placing.placement import fits, needed_in
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import WaitingJob
 from muster.model.limits import DOMAINS_TRIED
-from muster.model.plan import Why
 
 
 class VictimSearch(RoomSearch):
@@ -99,32 +99,55 @@ class VictimSearch(RoomSearch):
 
     def _in_domain(self, level: int, domain: int) -> Proposal | None:
         """Work out one domain exactly. Leaves the scratch capacity as it was."""
-        mark = self._capacity.mark()
-        chosen = self._choose(level, domain)
-        proposal = None
-        if chosen is not None:
-            dearest_first = sorted(chosen, key=lambda victim: (-victim.cost, victim.job.id))
-            proposal = self._without_superfluous(chosen, dearest_first)
-        self._capacity.rollback(mark)
-        return proposal if proposal is not None and proposal.victims else None
-
-    def _choose(self, level: int, domain: int) -> list[Victim] | None:
-        """Free nodes of the domain one after another, cheapest first, until the gang fits."""
         start, end = self._capacity.tree.span(level, domain)
-        tally = _Tally(self._draft, self._job.spec.team, self._entitled)
         nodes = dict.fromkeys(
             node for index in range(len(self._gang.parts)) for _, _, node in self._priced_nodes(index, start, end)
         )
+        tally = self._tally()
+        proposal = self._of_the_first(self._offered(nodes), tally)
+        if proposal is None and tally.has_refused:
+            proposal = self._of_the_largest(self._offered(nodes), range(start, end))
+        return proposal if proposal is not None and proposal.victims else None
+
+    def _offered(self, nodes: Iterable[int]) -> Iterator[Victim]:
+        """The victims on one node after another. Most searches end before the last node is looked at."""
         for node in nodes:
-            for victim in self._candidates.victims(node):
-                if not tally.admits(victim):
-                    continue
-                for superseded in tally.add(victim):
-                    self._capacity.take(superseded.footprint)
-                self._capacity.give(victim.footprint)
-                if self._fits():
-                    return list(tally.chosen.values())
-        return None
+            yield from self._candidates.victims(node)
+
+    def _of_the_first(self, offered: Iterable[Victim], tally: VictimTally) -> Proposal | None:
+        """Victims leave in this order, as far as the tally admits them, until the gang fits."""
+        mark, proposal = self._capacity.mark(), None
+        if self._make_leave(offered, tally):
+            chosen = list(tally.chosen.values())
+            dearest_first = sorted(chosen, key=lambda victim: (-victim.cost, victim.job.id))
+            proposal = self._without_superfluous(chosen, dearest_first)
+        self._capacity.rollback(mark)
+        return proposal
+
+    def _make_leave(self, offered: Iterable[Victim], tally: VictimTally) -> bool:
+        for victim in offered:
+            if not tally.admits(victim):
+                continue
+            for superseded in tally.add(victim):
+                self._capacity.take(superseded.footprint)
+            self._capacity.give(victim.footprint)
+            if self._fits():
+                return True
+        return False
+
+    def _of_the_largest(self, offered: Iterable[Victim], domain: range) -> Proposal | None:
+        """The same with those that free most first, for where cheap victims used up what may be taken from a team.
+
+        Few large victims stay within a rate limit. What a team borrows is judged at the end, of those who leave.
+        """
+        found = self._of_the_first(sorted(offered, key=lambda each: _most_freed(each, domain)), self._tally(lent=False))
+        if found is None:
+            return None
+        victims = tuple(sorted(found.victims, key=borrowers_first))
+        return found._replace(victims=victims) if self._tally().admits_all(victims) else None
+
+    def _tally(self, *, lent: bool = True) -> VictimTally:
+        return VictimTally(self._draft, self._job.spec.team, self._entitled, lent=lent)
 
 
 def _least_harm(proposal: Proposal) -> tuple[int, int, int]:
@@ -133,83 +156,7 @@ def _least_harm(proposal: Proposal) -> tuple[int, int, int]:
     return proposal.cost, honest, len(proposal.victims)
 
 
-def only_as_borrower(ledger: Ledger, team: TeamPath, entitled: tuple[TeamPath, ...], victim: Victim) -> bool:
-    """True when a team may stop this job only as long as the job's own team borrows.
-
-    That holds when the team asks by its guarantee alone. Where guarantees come before tiers it also holds, whatever
-    the tier, when the team is not inside its own guarantee. A job that is only moved costs its team nothing.
-    """
-    if victim.why in (Why.RECLAIM, Why.CONSOLIDATION):
-        return victim.why is Why.RECLAIM
-    branches = ledger.branches(team, victim.job.spec.team) if ledger.shelters else None
-    return branches is not None and branches[0] not in entitled
-
-
-class _Tally:
-    """Keeps a choice of victims within the rules: rate limits, what is borrowed, what an elastic job can spare."""
-
-    def __init__(self, draft: PlanDraft, team: TeamPath, entitled: tuple[TeamPath, ...]) -> None:
-        self._draft = draft
-        self._ledger = draft.projected.fork()
-        self._team = team
-        self._entitled = entitled
-        self._told: dict[TeamPath, int] = {}
-        self.chosen: dict[tuple[JobId, int], Victim] = {}
-        """By job and first rank given up; -1 for a job that leaves as a whole."""
-
-    def admits(self, victim: Victim) -> bool:
-        """True when this victim may be chosen in addition to those chosen already."""
-        job = victim.job
-        if (job.id, -1) in self.chosen:
-            return False
-        if victim.workers:
-            given_up = sum(len(other.workers) for other in self._given_up(victim))
-            return given_up + len(victim.workers) <= spare_workers(job) and self._others_still_borrow(victim)
-        if self._told.get(job.spec.team, 0) >= may_take_from(self._draft, job.spec.team):
-            return False
-        if only_as_borrower(self._ledger, self._team, self._entitled, victim):
-            branches = self._ledger.branches(self._team, job.spec.team)
-            return branches is not None and self._ledger.is_borrowing(branches[1], victim.demand)
-        return True
-
-    def add(self, victim: Victim) -> list[Victim]:
-        """Choose a victim. Returns what it supersedes: workers given up by a job that now leaves as a whole."""
-        job = victim.job
-        superseded: list[Victim] = []
-        if victim.workers:
-            self.chosen[(job.id, victim.workers[0].rank)] = victim
-        else:
-            superseded = self._given_up(victim)
-            for other in superseded:
-                del self.chosen[(job.id, other.workers[0].rank)]
-                self._ledger.charge(account_of(job), other.demand)
-            self.chosen[(job.id, -1)] = victim
-            self._told[job.spec.team] = self._told.get(job.spec.team, 0) + 1
-        self._ledger.charge(account_of(job), victim.demand, sign=-1)
-        return superseded
-
-    def _others_still_borrow(self, shrunk: Victim) -> bool:
-        """True when every job that leaves because its team borrows would still have to leave after this shrink.
-
-        Shrinking comes before stopping: a team that gives up enough by shrinking keeps its other jobs.
-        """
-        told = told_to_leave(self._draft)
-        told += [self._as_told(victim) for victim in self.chosen.values() if not victim.workers]
-        if not any(each.reclaimed_for for each in told):
-            return True
-        before = self._ledger.fork()
-        before.charge(shrunk.job.spec.team, shrunk.demand, sign=-1)
-        for each in reversed(told):
-            before.charge(each.team, each.demand)
-            if each.reclaimed_for is not None:
-                branches = before.branches(each.reclaimed_for, each.team)
-                if branches is None or not before.is_borrowing(branches[1], each.demand):
-                    return False
-        return True
-
-    def _as_told(self, victim: Victim) -> PlannedDeparture:
-        borrows = only_as_borrower(self._ledger, self._team, self._entitled, victim)
-        return PlannedDeparture(victim.job.spec.team, victim.demand, self._team if borrows else None)
-
-    def _given_up(self, victim: Victim) -> list[Victim]:
-        return [other for (job_id, rank), other in self.chosen.items() if job_id == victim.job.id and rank >= 0]
+def _most_freed(victim: Victim, domain: range) -> tuple[bool, int, int, JobId]:
+    """Workers that jobs can spare come before whole jobs, then what frees most inside the domain."""
+    freed_milli = sum(use.gpu_milli for use in victim.footprint if use.node in domain)
+    return not victim.workers, -freed_milli, victim.cost, victim.job.id

@@ -11,9 +11,9 @@ preemptible.
 
 from typing import NamedTuple
 
-from muster.core.cluster.capacity import Footprint, NodeUse
 from muster.core.cluster.footprint import gpu_milli_of
 from muster.core.cluster.gang import Demand
+from muster.core.cluster.node_use import Footprint, NodeUse
 from muster.core.order.preemptibles import Borrowing, Protection, price_gpu_ms, saved_at_ms
 from muster.core.planning.draft import PlanDraft
 from muster.model.ids import JobId, TeamPath
@@ -186,9 +186,14 @@ class Asked:
         self._roster = roster
         self._tier = tier
         self._claim = claim
-        self._by_tier = by_tier
+        self.by_tier = by_tier
         self._insists = insists
         self._reasons: dict[Protection, _Reason | None] = {}
+
+    @property
+    def rights(self) -> tuple[int, Claim, bool, bool]:
+        """Equal for gangs that may ask the same jobs."""
+        return self._tier, self._claim, self.by_tier, self._insists
 
     def takes(self, job: RunningJob) -> bool:
         """True when a job may be asked."""
@@ -224,7 +229,7 @@ class Asked:
         rank, tiers = setting.tier_rank[tier], len(setting.tiers)
         if not is_preemptible:
             return _Reason(Why.RECLAIM, 2 * tiers - rank) if self._insists and group in self._claim.firm else None
-        if self._by_tier and rank > self._tier and group not in self._claim.sheltered:
+        if self.by_tier and rank > self._tier and group not in self._claim.sheltered:
             return _Reason(Why.TIER, 0)
         if group not in self._claim.borrowers or (rank < self._tier and not self._insists):
             return None

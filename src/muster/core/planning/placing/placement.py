@@ -6,10 +6,12 @@ so neighbours in a ring are neighbours in the network.
 
 from bisect import bisect_left
 
-from muster.core.cluster.capacity import Capacity, Footprint, NodeUse, per_device
+from muster.core.cluster.capacity import Capacity
 from muster.core.cluster.free_states import Ask
 from muster.core.cluster.gang import Choice, Gang, RolePart
+from muster.core.cluster.node_use import Footprint, NodeUse, per_device
 from muster.core.cluster.slots import SlotView
+from muster.core.cluster.tenancy import SHARED, UNSEEN
 from muster.model.job import Placement, Worker
 from muster.model.limits import DOMAINS_TRIED
 from muster.model.resources import GPU_MILLI
@@ -96,6 +98,8 @@ def one_node(capacity: Capacity, ask: Ask, workers: int, start: int, end: int) -
     """The best single node in a range for this many workers: least harm, then the fullest domain around it."""
     for _, _, number in capacity.states.ranked(ask, workers):
         shelf = capacity.shelves.get(number)
+        if shelf and ask.where is not None:
+            shelf = [node for node in shelf if ask.where.allows[node]]
         if shelf:
             low, high = bisect_left(shelf, start), bisect_left(shelf, end)
             if low < high:
@@ -213,6 +217,7 @@ def seat(
                 count * ask.cpu_milli,
                 count * ask.memory_bytes,
                 count * ask.disk_bytes,
+                ask.tenancy,
             )
         )
     return workers, uses
@@ -278,7 +283,8 @@ def _roles_in_order(
             return None
         seats = sorted(_fill(capacity, view, level, domain, needed, part.workers))
         placed, used = seat(capacity, part, ask, seats, ranks[index])
-        capacity.take(tuple(used))
+        # A gang that wants its nodes for itself shares them among its roles.
+        capacity.take(tuple(used) if not ask.tenancy.refuses & SHARED else tuple(map(_unseen, used)))
         workers += placed
         uses += used
     capacity.rollback(mark)
@@ -301,4 +307,9 @@ def _sum(one: NodeUse, other: NodeUse) -> NodeUse:
         one.cpu_milli + other.cpu_milli,
         one.memory_bytes + other.memory_bytes,
         one.disk_bytes + other.disk_bytes,
+        one.tenancy,
     )
+
+
+def _unseen(use: NodeUse) -> NodeUse:
+    return NodeUse(use.node, use.devices, use.cpu_milli, use.memory_bytes, use.disk_bytes, UNSEEN)

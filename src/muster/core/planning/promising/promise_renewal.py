@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from muster.core.cluster.capacity import Footprint
 from muster.core.cluster.gang import Choice, Gang, running_gang
+from muster.core.cluster.node_use import Footprint
 from muster.core.order.quota import account_of
 from muster.core.planning.draft import PlanDraft
 from muster.core.planning.placing.placement import Seating, fits, place
@@ -134,7 +134,7 @@ def _entry(draft: PlanDraft, terms: Promise, job: WaitingJob | RunningJob) -> Re
     gang = (
         running_gang(job, draft.setting) if isinstance(job, RunningJob) else draft.snapshot.queue.class_of[job.id].gang
     )
-    footprint = draft.snapshot.promised_footprint(terms, job.spec)
+    footprint = draft.snapshot.promised_footprint(terms, job)
     choices = gang.choices_on(terms.workers, draft.setting.tree) if footprint is not None else []
     if footprint is None or not choices:
         return None

@@ -8,9 +8,11 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import NamedTuple
 
-from muster.core.cluster.capacity import Capacity, Footprint, NodeUse
+from muster.core.cluster.capacity import Capacity
 from muster.core.cluster.gang import Choice, Gang
 from muster.core.cluster.horizons import FOREVER_MS
+from muster.core.cluster.node_use import Footprint, NodeUse
+from muster.core.cluster.tenancy import kinds_in
 from muster.core.order.quota import account_of
 from muster.core.order.quota_forecast import fits_into
 from muster.core.planning.draft import PlanDraft
@@ -60,6 +62,9 @@ def _sweep(
     for promise in draft.promises.values():
         if promise.terms.start_ms - limit_ms < draft.now_ms:
             capacity.take(promise.footprint)
+    for window in draft.setting.windows:
+        if window.reservation.from_ms - limit_ms < draft.now_ms < window.reservation.from_ms:
+            capacity.take(window.footprint)
     suits = capacity.suits(choice.asks)
     relaxes_ms, account = job.spec.topology.relaxes_ms(job.submitted_ms), account_of(job)
     for at_ms, steps in _instants(draft, limit_ms, relaxes_ms, before_ms):
@@ -110,12 +115,18 @@ def _changes(draft: PlanDraft, limit_ms: int, relaxes_ms: int, before_ms: int) -
     found: dict[int, _Steps] = {}
     if draft.now_ms < relaxes_ms < before_ms:
         found[relaxes_ms] = [(True, ())]
-    for promise in draft.promises.values():
-        closes_ms = promise.terms.start_ms - limit_ms
+    taken = [(promise.terms.start_ms, promise.end_ms, promise.footprint) for promise in draft.promises.values()]
+    taken += [
+        (window.reservation.from_ms, window.reservation.to_ms, window.footprint)
+        for window in draft.setting.windows
+        if window.reservation.to_ms > draft.now_ms
+    ]
+    for start_ms, end_ms, footprint in taken:
+        closes_ms = start_ms - limit_ms
         if draft.now_ms <= closes_ms < before_ms - 1:
-            found.setdefault(closes_ms + 1, []).append((False, promise.footprint))
-        if promise.end_ms < before_ms:
-            found.setdefault(promise.end_ms, []).append((True, promise.footprint))
+            found.setdefault(closes_ms + 1, []).append((False, footprint))
+        if end_ms < before_ms:
+            found.setdefault(end_ms, []).append((True, footprint))
     return found
 
 
@@ -163,6 +174,9 @@ def _room_on_node(draft: PlanDraft, job_id: JobId, wanted: NodeUse, start_ms: in
     node = draft.setting.tree.nodes[wanted.node]
     if not node.state.takes_work or any(device in node.bad_gpus for device, _ in wanted.devices):
         return False
+    refuses = wanted.tenancy.refuses
+    if any(each.shuts_out(refuses, wanted.node, start_ms, end_ms) for each in draft.setting.windows):
+        return False
     others = [
         (max(promise.terms.start_ms, start_ms), promise.end_ms, use)
         for other, (promise, use) in draft.promised_on(wanted.node)
@@ -187,14 +201,17 @@ def _adds_up(node: Node, wanted: NodeUse, others: Iterable[NodeUse]) -> bool:
     """True when a node has enough for these uses together, on the devices that are wanted."""
     used = dict(wanted.devices)
     cpu, memory, disk = wanted.cpu_milli, wanted.memory_bytes, wanted.disk_bytes
+    tenants = 0
     for use in others:
         for device, milli in use.devices:
             if device in used:
                 used[device] += milli
         cpu, memory, disk = cpu + use.cpu_milli, memory + use.memory_bytes, disk + use.disk_bytes
+        tenants += use.tenancy.adds
     return (
         all(milli <= GPU_MILLI for milli in used.values())
         and cpu <= node.cpu_milli
         and memory <= node.memory_bytes
         and disk <= node.disk_bytes
+        and not kinds_in(tenants) & wanted.tenancy.refuses
     )

@@ -1,5 +1,6 @@
 """GPUs that no waiting gang can use go to elastic jobs: to those that run, and to those that this plan starts."""
 
+from enum import StrEnum
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
@@ -8,14 +9,29 @@ from muster.core.cluster.footprint import footprint_of
 from muster.core.cluster.free_states import Ask
 from muster.core.cluster.gang import Choice, Gang, RolePart, demand_of, running_gang
 from muster.core.order.quota import account_of
-from muster.core.planning.displacing.shrinking import renumbered
+from muster.core.planning.displacing.shrinking import may_start_again, renumbered
 from muster.core.planning.draft import PlanDraft
 from muster.core.planning.placing.placement import Seating, one_node, place, seat
 from muster.model.ids import JobId, TeamPath
 from muster.model.job import Placement, RunningJob, WaitingJob, Worker
 from muster.model.limits import GROWTHS_PER_CYCLE
-from muster.model.plan import Resize
+from muster.model.plan import ReasonCode, Resize
 from muster.model.spec import JobSpec, RoleSpec
+
+
+class NoGrowth(StrEnum):
+    """Why a running elastic job does not grow, whatever room there is."""
+
+    CHANGING = "changing"
+    """It is about to leave or to change its size, or one of its workers has ended."""
+    NO_CHECKPOINT = "no_checkpoint"
+    """It would have to start again, and has saved nothing to go on from."""
+    ENDING = "ending"
+    """It ends too soon to gain by it."""
+    RECENT = "recent"
+    """It has just been started, or has just changed its size."""
+    NOT_HERE = "not_here"
+    """It would have to start again, and may not be started where it is."""
 
 
 class _Growing(NamedTuple):
@@ -72,28 +88,57 @@ def _begun(draft: PlanDraft) -> list[_Growing]:
 
 
 def _running(draft: PlanDraft) -> list[_Growing]:
-    """Running jobs for which a change of size pays: not just started, not about to end, not about to leave."""
+    """Running jobs that may grow, and for which it pays."""
     found: list[_Growing] = []
     for _, job in sorted(draft.snapshot.elastic.items()):
         role = job.spec.elastic_role
-        end_ms = draft.end_ms(job)
-        if (
-            role is None
-            or job.leaving_by_ms is not None
-            or job.id in draft.resizes
-            or job.id in draft.evictions
-            or draft.now_ms - job.started_ms < draft.policy.min_runtime_ms
-            or end_ms - draft.now_ms < 2 * draft.policy.restart_cost_ms
-        ):
+        if role is None or job.id in draft.resizes or job.id in draft.evictions:
             continue
-        gang = running_gang(job, draft.setting)
-        gang = gang._replace(widest=draft.widest(gang, job))
-        choices = gang.choices_on(job.workers, draft.setting.tree)
-        if choices:
-            # The last choice has the widest pools: a job grows on the GPU type it has, in every pool that admits it.
-            nodes = tuple(use.node for use in draft.snapshot.footprints[job.id])
-            found.append(_entry(job, role, gang, choices[-1], end_ms, nodes))
+        end_ms = draft.end_ms(job)
+        if no_growth(draft, job, end_ms) is None and (entry := _of_running(draft, job, role)) is not None:
+            found.append(entry)
     return found
+
+
+def _of_running(draft: PlanDraft, job: RunningJob, role: RoleSpec) -> _Growing | None:
+    gang = running_gang(job, draft.setting)
+    gang = gang._replace(widest=draft.widest(gang, job))
+    choices = gang.choices_on(job.workers, draft.setting.tree)
+    if not choices:
+        return None
+    # The last choice has the widest pools: a job grows on the GPU type it has, in every pool that admits it.
+    nodes = tuple(use.node for use in draft.snapshot.footprints[job.id])
+    return _entry(job, role, gang, choices[-1], draft.end_ms(job), nodes)
+
+
+def missing_for_growth(draft: PlanDraft, job: RunningJob, role: RoleSpec) -> tuple[ReasonCode, str] | None:
+    """What keeps a job that may grow from one more worker, with the team or GPU type; None if promises alone do."""
+    entry = _of_running(draft, job, role)
+    if entry is None:
+        return ReasonCode.GPU_TYPE, ""
+    step = entry.choice._replace(asks=(entry.ask,), demand=demand_of((entry.part,), (entry.ask,)))
+    refused = draft.quota_refusal(entry.account, step, entry.end_ms)
+    if refused is not None:
+        return refused
+    return (ReasonCode.CAPACITY, "") if _one_step(draft, entry) is None else None
+
+
+def no_growth(draft: PlanDraft, job: RunningJob, end_ms: int) -> NoGrowth | None:
+    """Why a running elastic job does not grow, whatever room there is; None when it may.
+
+    Workers that it lost with a node are replaced at once.
+    """
+    policy, now_ms = draft.policy, draft.now_ms
+    changed_ms = job.started_ms if job.resized_ms is None else max(job.started_ms, job.resized_ms)
+    if job.leaving_by_ms is not None or not job.can_resize:
+        return NoGrowth.CHANGING
+    if not job.can_grow:
+        return NoGrowth.NO_CHECKPOINT
+    if end_ms - now_ms < 2 * policy.restart_cost_ms:
+        return NoGrowth.ENDING
+    if now_ms - changed_ms < policy.min_runtime_ms and not job.lost_workers:
+        return NoGrowth.RECENT
+    return None if job.spec.resizes_in_place or may_start_again(draft, job) else NoGrowth.NOT_HERE
 
 
 def _entry(
@@ -160,7 +205,7 @@ def _settle(draft: PlanDraft, entry: _Growing, added: list[Worker]) -> None:
     begun = draft.begun.get(entry.id)
     if begun is not None:
         workers = _along_the_tree(draft, entry.spec, (*begun.seating.workers, *added))
-        footprint = footprint_of(entry.spec, workers, draft.setting.tree)
+        footprint = footprint_of(entry.spec, workers, draft.setting.tree, entry.ask.tenancy)
         begun.seating = Seating(workers, footprint)
         return
     job = draft.snapshot.running[entry.id]

@@ -24,6 +24,10 @@ _TICKS_S = (
     *((count * MINUTE_S, f"{count} min") for count in (30, 2, 5, 20)),
     *((count * HOUR_S, f"{count} h") for count in (2, 12, 3, 4)),
     *((count * DAY_S, f"{count} d") for count in (3, 2, 14, 60)),
+    *((count, f"{count} s") for count in (30, 5, 2, 3, 20, 40)),
+    *((count * MINUTE_S, f"{count} min") for count in (3, 15, 40, 4, 8)),
+    *((count * HOUR_S, f"{count} h") for count in (8, 16, 5, 20)),
+    *((count * DAY_S, f"{count} d") for count in (5, 20, 4, 10, 90, 120, 360, 720)),
 )
 """In the order of importance. Where there is no room for all, the page leaves out the last ones."""
 _LEAST_SPAN = 0.7
@@ -36,36 +40,13 @@ def drawn_s(seconds: float) -> float:
 
 
 def layout(**parts: Any) -> dict[str, Any]:
-    """The layout that all charts have in common, with the given parts of one chart."""
-    common = {
-        "font": {"family": "system-ui, sans-serif", "size": 13, "color": "var(--text)"},
-        "paper_bgcolor": "rgba(0,0,0,0)",
-        "plot_bgcolor": "rgba(0,0,0,0)",
-        "margin": {"l": 64, "r": 16, "t": 8, "b": 52},
-        "hoverlabel": {
-            "align": "left",
-            "bgcolor": "var(--raised)",
-            "bordercolor": "var(--rule)",
-            "font": {"color": "var(--text)"},
-        },
-        "modebar": {"bgcolor": "rgba(0,0,0,0)", "color": "var(--muted)", "activecolor": "var(--text)"},
-        "legend": {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 13}},
-        "hovermode": "closest",
-    }
-    return common | parts
+    """The layout of one chart. If nothing else is said, pointing at a chart finds the closest point."""
+    return {"hovermode": "closest"} | parts
 
 
 def axis(title: str = "", **parts: Any) -> dict[str, Any]:
     """A plain axis with subtle lines."""
-    common = {
-        "title": {"text": title, "font": {"size": 13}, "standoff": 10},
-        "gridcolor": "var(--grid)",
-        "linecolor": "var(--rule)",
-        "zeroline": False,
-        "tickangle": 0,
-        "automargin": True,
-    }
-    return common | parts
+    return {"title": {"text": title}} | parts
 
 
 def duration_axis(title: str, values_s: Iterable[float], **parts: Any) -> dict[str, Any]:
@@ -86,7 +67,7 @@ def duration_axis(title: str, values_s: Iterable[float], **parts: Any) -> dict[s
 def day_axis(days: float, **parts: Any) -> dict[str, Any]:
     """An axis of days since the trace began, up to `days`."""
     bounds = [0, round(days, 4) or 1]
-    return axis("Days since the trace began", range=bounds, nticks=8, hoverformat=".2f", **parts)
+    return axis("Days since the trace began", range=bounds, hoverprefix="day ", **parts)
 
 
 def percent_axis(title: str, **parts: Any) -> dict[str, Any]:

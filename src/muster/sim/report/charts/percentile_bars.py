@@ -9,7 +9,7 @@ from muster.sim.report.figures.contender import Contender
 from muster.sim.report.figures.quantiles import Spread, spread
 from muster.sim.report.figures.wording import count_text, duration_text
 
-LEGEND = "Bar: p10 to p90. Filled mark: median. Open mark: p99."
+LEGEND = "Bar: p10 to p90. Large mark in it: median. Small mark: p99, open where the form allows."
 
 _BAND = 0.72
 """The part of a row that its bars take."""
@@ -64,24 +64,21 @@ def _traces(contender: Contender, shown: Sequence[tuple[float, str, Spread]]) ->
         "y": [y for each in ys for y in (each, each, None)],
         "line": {"color": contender.colour, "width": 9},
         "opacity": 0.4,
-        "hoverinfo": "skip",
         "showlegend": False,
     }
     median: dict[str, Any] = {
         "mode": "markers",
         "x": [drawn_s(found.p50) for _, _, found in shown],
         "y": ys,
-        "marker": {"color": contender.colour, "size": 11},
+        "marker": {"color": contender.colour, "symbol": contender.symbol, "size": 11},
         "hovertext": hover,
-        "hoverinfo": "text",
     }
     tail: dict[str, Any] = {
         "mode": "markers",
         "x": [drawn_s(found.p99) for _, _, found in shown],
         "y": ys,
-        "marker": {"color": contender.colour, "size": 9, "symbol": "circle-open", "line": {"width": 2}},
+        "marker": {"color": contender.colour, "size": 9, "symbol": f"{contender.symbol}-open", "line": {"width": 2}},
         "hovertext": hover,
-        "hoverinfo": "text",
         "showlegend": False,
     }
     return [common | each for each in (bars, median, tail)]

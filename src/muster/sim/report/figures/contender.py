@@ -13,8 +13,10 @@ from muster.sim.report.figures.wording import count_text
 
 SLOTS = ("muster", "fifo", "greedy", "easy", "sjf-oracle", "srsf-oracle", "las", "fair")
 """The built-in policies. Each has the same colour in every report."""
-DASHES = ("solid", "solid", "dash", "dashdot", "dot", "longdash", "longdashdot", "dash")
+DASHES = ("solid", "dash", "dashdot", "longdash", "dot", "longdashdot", "solid", "dash")
 """The line style of each colour, for readers who cannot tell colours apart."""
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "cross", "plus", "triangle-down", "line-ns")
+"""The mark of each colour, for the same readers."""
 MS_PER_S = 1000
 
 
@@ -40,6 +42,19 @@ class Contender:
     def dash(self) -> str:
         """How its lines are drawn."""
         return DASHES[self.slot]
+
+    @property
+    def line(self) -> dict[str, Any]:
+        """The stroke and the mark of its curves. The marks of several policies do not lie on one another."""
+        return {
+            "line": {"color": self.colour, "dash": self.dash, "width": 2, "shape": "hv"},
+            "marker": {"color": self.colour, "symbol": self.symbol, "size": 8, "shift": (1 + self.slot) / len(SLOTS)},
+        }
+
+    @property
+    def symbol(self) -> str:
+        """How its points are drawn."""
+        return SYMBOLS[self.slot]
 
     def figure(self, *path: str) -> float | None:
         """A figure of its summary; None if there is no number at this path."""
@@ -70,6 +85,11 @@ class Contender:
     def waits_s(self) -> list[float]:
         """First waits, sorted, of the jobs that started."""
         return waits_s(self.outcomes)
+
+
+def candidate(contenders: Sequence[Contender]) -> Contender:
+    """The policy that the report judges: the default of the live system if it is among them, else the last."""
+    return next((each for each in contenders if each.replay.policy == SLOTS[0]), contenders[-1])
 
 
 def completion_s(outcome: JobOutcome) -> float | None:

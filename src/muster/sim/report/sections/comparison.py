@@ -5,7 +5,7 @@ from typing import Any
 
 from muster.sim.report.blocks import Chart, Panel, Panels, Section, Table, TableCell
 from muster.sim.report.charts.axes import drawn_s, duration_axis, layout
-from muster.sim.report.figures.contender import MS_PER_S, Contender
+from muster.sim.report.figures.contender import MS_PER_S, Contender, candidate
 from muster.sim.report.figures.pairs import Compared, Pair, pair
 from muster.sim.report.figures.sentences import NOTICED_S
 from muster.sim.report.figures.sizes import SizeClass, size_class
@@ -26,7 +26,7 @@ def pairs(contenders: Sequence[Contender]) -> list[Pair]:
 
 def comparison(compared: Sequence[Pair]) -> Section:
     """The section on what changes, one panel for each pair."""
-    base = compared[0].base.label
+    base, judged = compared[0].base.label, candidate([each.other for each in compared])
     return Section(
         key="comparison",
         title=f"What changes compared with {base}",
@@ -35,7 +35,8 @@ def comparison(compared: Sequence[Pair]) -> Section:
             Panels(
                 key="comparison",
                 panels=[
-                    Panel(label=each.other.label, blocks=_blocks(place, each)) for place, each in enumerate(compared)
+                    Panel(label=each.other.label, blocks=_blocks(place, each), is_first=each.other is judged)
+                    for place, each in enumerate(compared)
                 ],
             ),
         ),
@@ -66,7 +67,7 @@ def _scatter(place: int, compared: Pair, shown: Sequence[Compared]) -> Chart:
     base, other = compared.base.label, compared.other.label
     values = [value for each in shown for value in (each.base_s, each.other_s)]
     ends = [drawn_s(min(values, default=1)), drawn_s(max(values, default=1))]
-    same = {"type": "scatter", "mode": "lines", "x": ends, "y": ends, "hoverinfo": "skip", "showlegend": False}
+    same = {"type": "scatter", "mode": "lines", "x": ends, "y": ends, "showlegend": False}
     line = same | {"line": {"color": "var(--muted)", "width": 1, "dash": "dash"}}
     points = [_points(size, [each for each in shown if size_class(each.job) is size]) for size in SizeClass]
     return Chart(
@@ -104,7 +105,6 @@ def _points(size: SizeClass, jobs: Sequence[Compared]) -> dict[str, Any]:
         "y": [drawn_s(each.other_s) for each in jobs],
         "marker": {"color": f"var(--size-{int(size)})", "size": 5, "symbol": _SYMBOLS[size], "opacity": opacity},
         "hovertext": [_hover(each) for each in jobs],
-        "hoverinfo": "text",
     }
 
 

@@ -11,7 +11,7 @@ from muster.sim.report.charts.percentile_bars import range_chart
 from muster.sim.report.figures.contender import Contender, completions_s, waits_s
 from muster.sim.report.figures.quantiles import cumulative
 from muster.sim.report.figures.sizes import SizeClass, size_class
-from muster.sim.report.figures.wording import count_text, duration_text, percent_text
+from muster.sim.report.figures.wording import count_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,13 +80,8 @@ def curve(contender: Contender, ordered: Sequence[float], *, total: int, what: s
         "name": contender.label,
         "x": [drawn_s(each) for each in values],
         "y": [round(each, 5) for each in shares],
-        "line": {"color": contender.colour, "dash": contender.dash, "width": 2, "shape": "hv"},
-        "hovertext": [
-            f"{contender.label}: {percent_text(share)} {what} within {duration_text(value)}"
-            for value, share in zip(values, shares, strict=True)
-        ],
-        "hoverinfo": "text",
-    }
+        "hovertext": f"{contender.label}: {{y:percent}} {what} within {{x:duration}}",
+    } | contender.line
 
 
 def _curve_note(length: _Length, contenders: Sequence[Contender], ordered: Sequence[Sequence[float]]) -> str:

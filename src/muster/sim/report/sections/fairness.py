@@ -71,13 +71,8 @@ def _curve(contender: Contender) -> dict[str, Any]:
         "name": contender.label,
         "x": [float(f"{max(_LEAST, each):.4g}") for each in values],
         "y": [round(each, 5) for each in shares],
-        "line": {"color": contender.colour, "dash": contender.dash, "width": 2, "shape": "hv"},
-        "hovertext": [
-            f"{contender.label}: {percent_text(share)} with ρ up to {ratio_text(value)}"
-            for value, share in zip(values, shares, strict=True)
-        ],
-        "hoverinfo": "text",
-    }
+        "hovertext": f"{contender.label}: {{y:percent}} with ρ up to {{x:ratio}}",
+    } | contender.line
 
 
 def _table(contenders: Sequence[Contender]) -> Table:

@@ -9,7 +9,7 @@ from muster.sim.report.blocks import Chart, Panel, Panels, Section
 from muster.sim.report.charts.axes import axis, layout, row_axis
 from muster.sim.report.charts.lanes import Bar, bars
 from muster.sim.report.figures.busiest_day import HOUR_MS, Window, busiest_day
-from muster.sim.report.figures.contender import MS_PER_S, Contender
+from muster.sim.report.figures.contender import MS_PER_S, Contender, candidate
 from muster.sim.report.figures.wording import count_text, decimal_text, duration_text, gpus_text, percent_text
 from muster.sim.report.sections.groups import team_names
 from muster.sim.report.sections.timelines import DAY_MS
@@ -29,8 +29,10 @@ def gantt(contenders: Sequence[Contender]) -> Section:
     """The section on the busiest day, one panel for each policy."""
     window = busiest_day([each.replay for each in contenders])
     teams = team_names((each for contender in contenders for each in contender.outcomes), most=TEAM_COLOURS)
+    judged = candidate(contenders)
     panels = [
-        Panel(label=each.label, blocks=(_chart(place, each, window, teams),)) for place, each in enumerate(contenders)
+        Panel(label=each.label, blocks=(_chart(place, each, window, teams),), is_first=each is judged)
+        for place, each in enumerate(contenders)
     ]
     return Section(
         key="gantt",
@@ -53,10 +55,8 @@ def _chart(place: int, contender: Contender, window: Window, teams: Mapping[str,
         note=_note(every, shown),
         data=_traces(shown, nodes, window, teams),
         layout=layout(
-            xaxis=axis("Hours into the day", range=[0, 24], dtick=3, ticksuffix=" h"),
+            xaxis=axis("Hours into the day", range=[0, 24], dtick=2, ticksuffix=" h"),
             yaxis=_node_axis(nodes),
-            barmode="overlay",
-            bargap=0,
         ),
         height_px=max(320, 150 + _NODE_PX * len(nodes)),
         wide=True,
@@ -94,7 +94,7 @@ def _note(every: Sequence[Bar], shown: Sequence[Bar]) -> str:
 def _node_axis(nodes: Sequence[NodeName]) -> dict[str, Any]:
     every = max(1, len(nodes) // 25)
     names = [str(node) if place % every == 0 else "" for place, node in enumerate(nodes)]
-    return row_axis(names, ticks="") | {"tickfont": {"size": 11}}
+    return row_axis(names) | {"tickfont": {"size": 11}}
 
 
 def _traces(
@@ -130,7 +130,6 @@ def _trace(
     widths = [bar.lanes * height for bar in found]
     return {
         "type": "bar",
-        "orientation": "h",
         "name": name,
         "base": [_hours(bar.start_ms - window.start_ms) for bar in found],
         "x": [_hours(bar.end_ms - bar.start_ms) for bar in found],
@@ -138,7 +137,6 @@ def _trace(
         "width": [round(width, 4) for width in widths],
         "marker": {"color": colour, "line": {"color": "var(--page)", "width": 0.3}},
         "hovertext": [_hover(bar) for bar in found],
-        "hoverinfo": "text",
     }
 
 

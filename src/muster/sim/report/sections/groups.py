@@ -95,7 +95,7 @@ def _share_chart(contenders: Sequence[Contender], named: Mapping[str, str], weig
         due = _weight_shares(weights, named)
         data.append(_marks("weight", rows, due, {"color": "var(--text)", "symbol": "diamond-open", "size": 13}))
     for place, each in enumerate(contenders):
-        mark = {"color": each.colour, "size": 9, "symbol": "circle"}
+        mark = {"color": each.colour, "size": 9, "symbol": each.symbol}
         offset = row_offset(place, len(contenders))
         data.append(_marks(each.label, rows, _held_shares(each, named), mark, offset))
     against = "and its weight" if weights else "and what it asked for"
@@ -119,13 +119,11 @@ def _marks(
     return {
         "type": "scatter",
         "mode": "markers",
-        "cliponaxis": False,
         "name": name,
         "x": [round(shares.get(row, 0), 5) for row in rows],
         "y": [place + offset for place in range(len(rows))],
         "marker": dict(marker) | {"line": {"width": outline}},
         "hovertext": [f"{row}: {percent_text(shares.get(row, 0))} {name}" for row in rows],
-        "hoverinfo": "text",
     }
 
 

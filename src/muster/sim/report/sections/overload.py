@@ -57,7 +57,7 @@ def _chart(found: Overload) -> Chart:
             | {"yaxis": "y2", "fill": "tozeroy", "line": {"color": "var(--warn)", "width": 1.6}},
         ],
         layout=layout(
-            xaxis=day_axis(days[-1], anchor="y2"),
+            xaxis=day_axis(days[-1]),
             yaxis=axis("GPUs", domain=[0.54, 1], rangemode="tozero"),
             yaxis2=axis("Days of work", domain=[0, 0.46], rangemode="tozero"),
             hovermode="x unified",
@@ -69,8 +69,7 @@ def _chart(found: Overload) -> Chart:
 
 
 def _line(name: str, days: Sequence[float], values: Sequence[float], texts: Sequence[str]) -> dict[str, Any]:
-    hover = {"hovertext": texts, "hoverinfo": "x+text"}
-    return {"type": "scatter", "mode": "lines", "name": name, "x": days, "y": values} | hover
+    return {"type": "scatter", "mode": "lines", "name": name, "x": days, "y": values, "hovertext": texts}
 
 
 def _border(gpus: float, last_day: float) -> dict[str, Any]:

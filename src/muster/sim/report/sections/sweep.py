@@ -139,7 +139,7 @@ class _Lines:
             title=f"{title}: mean (above) and p99 (below)",
             data=[*self._traces(above, "y"), *self._traces(below, "y2")],
             layout=layout(
-                xaxis=self._axis(anchor="y2"),
+                xaxis=self._axis(),
                 yaxis=duration_axis("Mean (log scale)", self._values(above), domain=[0.54, 1]),
                 yaxis2=duration_axis("p99 (log scale)", self._values(below), domain=[0, 0.46]),
                 **self._present_line(),
@@ -182,10 +182,9 @@ class _Lines:
             "yaxis": yaxis,
             "x": [value for value, _ in known],
             "y": [drawn_s(found) if is_length else found for _, found in known],
-            "line": {"color": contender.colour, "dash": contender.dash, "width": 2},
-            "marker": {"color": contender.colour, "size": 7},
+            "line": contender.line["line"] | {"shape": "linear"},
+            "marker": {"color": contender.colour, "symbol": contender.symbol, "size": 8},
             "hovertext": [f"{label}, {self._sweep.text(value)}: {figure.text(found)}" for value, found in known],
-            "hoverinfo": "text",
         }
 
     def _axis(self, **parts: Any) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The cluster over time: how much of it is in use, how many jobs wait, and what faults take away."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -9,15 +9,13 @@ from muster.model.resources import GPU_MILLI
 from muster.sim.outcome import Sample
 from muster.sim.report.blocks import Chart, Panel, Panels, Section
 from muster.sim.report.charts.axes import axis, day_axis, layout, percent_axis
-from muster.sim.report.figures.contender import MS_PER_S, Contender
+from muster.sim.report.figures.contender import MS_PER_S, Contender, candidate
 from muster.sim.report.figures.wording import (
     DAY_S,
     HOUR_S,
     MINUTE_S,
-    count_text,
     duration_text,
     gpus_text,
-    percent_text,
 )
 
 SMOOTH_STEPS = 360
@@ -47,7 +45,11 @@ class Step:
 
 def timelines(contenders: Sequence[Contender]) -> Section:
     """The section on the cluster over time."""
-    panels = [Panel(label=each.label, blocks=(_capacity_chart(place, each),)) for place, each in enumerate(contenders)]
+    judged = candidate(contenders)
+    panels = [
+        Panel(label=each.label, blocks=(_capacity_chart(place, each),), is_first=each is judged)
+        for place, each in enumerate(contenders)
+    ]
     return Section(
         key="timelines",
         title="The cluster over time",
@@ -101,8 +103,8 @@ def _comparison_chart(contenders: Sequence[Contender]) -> Chart:
         found = list(steps(each.replay.samples, step_ms))
         capacity = max(1, each.replay.capacity_milli)
         days = [_days(step.at_ms) for step in found]
-        data.append(_line(each, days, [step.used_milli / capacity for step in found], percent_text))
-        waiting = _line(each, days, [step.waiting_jobs for step in found], count_text)
+        data.append(_line(each, days, [step.used_milli / capacity for step in found], "percent"))
+        waiting = _line(each, days, [step.waiting_jobs for step in found], "count")
         data.append(waiting | {"yaxis": "y2", "showlegend": False})
     every = duration_text(step_ms / MS_PER_S)
     return Chart(
@@ -110,7 +112,7 @@ def _comparison_chart(contenders: Sequence[Contender]) -> Chart:
         title=f"Utilisation (above, % of all GPUs) and number of jobs waiting (below), averaged over {every}",
         data=data,
         layout=layout(
-            xaxis=day_axis(_days(end_ms), anchor="y2"),
+            xaxis=day_axis(_days(end_ms)),
             yaxis=percent_axis("Utilisation", domain=[0.54, 1], range=[0, 1.03]),
             yaxis2=axis("Jobs waiting", domain=[0, 0.46], rangemode="tozero", tickformat=",d"),
             hovermode="x unified",
@@ -128,16 +130,14 @@ def _last_submission(contender: Contender, end_ms: int) -> dict[str, Any]:
     last_ms = max(each.job.submit_ms for each in contender.outcomes)
     day, side = _days(last_ms), "left" if 2 * last_ms < end_ms else "right"
     line = {"color": "var(--muted)", "width": 1, "dash": "dot"}
-    text = {"text": "last submission", "showarrow": False, "font": {"color": "var(--muted)", "size": 12}}
+    text = {"text": "last submission", "font": {"color": "var(--muted)", "size": 12}}
     return {
         "shapes": [{"type": "line", "x0": day, "x1": day, "y0": 0, "y1": 1, "yref": "paper", "line": line}],
-        "annotations": [text | {"x": day, "y": 0.5, "yref": "paper", "xanchor": side, "yanchor": "middle"}],
+        "annotations": [text | {"x": day, "y": 0.5, "xanchor": side}],
     }
 
 
-def _line(
-    contender: Contender, days: Sequence[float], values: Sequence[float], text: Callable[[float], str]
-) -> dict[str, Any]:
+def _line(contender: Contender, days: Sequence[float], values: Sequence[float], word: str) -> dict[str, Any]:
     return {
         "type": "scatter",
         "mode": "lines",
@@ -145,10 +145,8 @@ def _line(
         "legendgroup": contender.label,
         "x": days,
         "y": [float(f"{each:.5g}") for each in values],
-        "line": {"color": contender.colour, "dash": contender.dash, "width": 1.8, "shape": "hv"},
-        "hovertext": [f"{contender.label}: {text(each)}" for each in values],
-        "hoverinfo": "x+text",
-    }
+        "hovertext": f"{contender.label}: {{y:{word}}}",
+    } | contender.line
 
 
 def _capacity_chart(place: int, contender: Contender) -> Chart:
@@ -191,8 +189,7 @@ def _edge(name: str, colour: str, days: Sequence[float], gpus: Sequence[float]) 
         "x": days,
         "y": gpus,
         "line": {"color": colour, "width": 1.6, "shape": "hv"},
-        "hovertext": [f"{count_text(each)} {name}" for each in gpus],
-        "hoverinfo": "x+text",
+        "hovertext": f"{{y:count}} {name}",
     }
 
 

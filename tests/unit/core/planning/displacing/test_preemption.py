@@ -239,6 +239,22 @@ def test_a_gang_that_needs_more_victims_than_the_rate_limit_allows_takes_none() 
         assert len(evicted(scenario)) == taken
 
 
+@pytest.mark.parametrize("cheap", [(1,), (3,), (1, 1, 1)])
+def test_cheap_victims_that_free_too_little_do_not_use_up_what_the_rate_limit_allows(cheap: tuple[int, ...]) -> None:
+    spec, ends = a_job(gpus=5, tier="exploratory", team="a"), [5 + sum(cheap[:at]) for at in range(len(cheap) + 1)]
+    small = [
+        runs(f"small{at}", evolve(spec, roles=a_job(gpus=gpus).roles), [("n1", range(ends[at], ends[at] + gpus))])
+        for at, gpus in enumerate(cheap)
+    ]
+    scenario = a_scenario(
+        flat(1),
+        policy=Policy(preemptions_per_team_hour=1),
+        running=[runs("large", spec, [("n1", range(5))], hours_ago=9), *small],
+        waiting=[waits("w", a_job(gpus=8 - sum(cheap), team="b"))],
+    )
+    assert evicted(scenario) == [("large", "w", "tier")]
+
+
 def test_only_so_many_preemptors_ask_in_one_cycle() -> None:
     count = PREEMPTORS_MAX + 3
     scenario = a_scenario(
@@ -303,6 +319,21 @@ def test_an_elastic_job_that_cannot_give_up_enough_workers_is_stopped_whole() ->
     scenario = a_scenario(flat(1), running=running, waiting=[waits("w", a_job(gpus=8))])
     assert evicted(scenario) == [("e", "w", "tier")]
     assert resized(scenario) == []
+
+
+def test_a_job_shrinks_before_the_one_victim_that_the_rate_limit_allows_is_chosen() -> None:
+    scenario = a_scenario(
+        flat(1),
+        policy=Policy(preemptions_per_team_hour=1),
+        running=[
+            runs("e", a_job(gpus=2, workers=(1, 2)), [("n1", (0, 1)), ("n1", (2, 3))]),
+            runs("small", a_job(gpus=1, tier="exploratory", team="a"), [("n1", (4,))]),
+            runs("large", a_job(gpus=3, tier="exploratory", team="a"), [("n1", (5, 6, 7))], hours_ago=9),
+        ],
+        waiting=[waits("w", a_job(gpus=5, team="b"))],
+    )
+    assert evicted(scenario) == [("large", "w", "tier")]
+    assert [resize.job for resize in planned(scenario).resizes] == ["e"]
 
 
 def test_two_gangs_may_be_served_by_shrinking_one_job_and_stopping_another() -> None:

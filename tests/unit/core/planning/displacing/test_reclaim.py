@@ -64,6 +64,38 @@ def test_a_borrower_gives_back_no_more_than_it_borrowed() -> None:
         assert len(evicted(scenario)) == leave
 
 
+@pytest.mark.parametrize(("guaranteed", "leave"), [(4, ["small", "large"]), (5, ["small", "large"]), (6, [])])
+def test_of_borrowers_that_have_to_leave_together_the_smallest_leaves_first(guaranteed: int, leave: list[str]) -> None:
+    """After the large one, which is cheap, the team would not borrow any more, and the small one could stay."""
+    scenario = a_scenario(
+        flat(1),
+        teams=[a_team("a", guaranteed={"*": 8}), a_team("b", guaranteed={"*": guaranteed})],
+        tiers=ONE_TIER,
+        running=[
+            runs("large", a_job(gpus=6, team="b"), [("n1", range(6))]),
+            runs("small", a_job(gpus=2, team="b"), [("n1", (6, 7))], hours_ago=90),
+        ],
+        waiting=[waits("w", a_job(gpus=8, team="a"))],
+    )
+    assert [job for job, _, _ in evicted(scenario)] == leave
+    assert not violations(scenario, planned(scenario))
+
+
+def test_borrowers_leave_before_a_job_of_their_team_that_leaves_by_tier() -> None:
+    """After the job that leaves by tier, which is cheap, the team would not borrow any more."""
+    scenario = a_scenario(
+        flat(1),
+        teams=[a_team("a", guaranteed={"*": 8}), a_team("b", guaranteed={"*": 6})],
+        running=[
+            runs("low", a_job(gpus=2, team="b", tier="exploratory"), [("n1", (0, 1))]),
+            runs("equal", a_job(gpus=6, team="b"), [("n1", range(2, 8))], hours_ago=9),
+        ],
+        waiting=[waits("w", a_job(gpus=8, team="a"))],
+    )
+    assert evicted(scenario) == [("equal", "w", "reclaim"), ("low", "w", "tier")]
+    assert not violations(scenario, planned(scenario))
+
+
 def test_a_sub_team_takes_back_from_its_sibling() -> None:
     teams = [a_team("a", guaranteed={"*": 16}), a_team("a/x", guaranteed={"*": 8}), a_team("a/y", guaranteed={"*": 8})]
     scenario = a_scenario(

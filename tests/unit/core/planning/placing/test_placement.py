@@ -214,6 +214,19 @@ def test_within_a_node_keeps_all_workers_together() -> None:
     assert nodes_used(a_scenario(flat(2), running=running, waiting=[waits("w", spec)])) == ["n2"]
 
 
+def test_workers_that_keep_apart_have_a_node_each() -> None:
+    for gpus in (0, 2, 0.5):
+        spec = a_job(gpus=gpus, workers=3, spread=True)
+        assert nodes_used(a_scenario(flat(3), waiting=[waits("w", spec)])) == ["n1", "n2", "n3"]
+        assert started(a_scenario(flat(2), waiting=[waits("w", spec)])) == []
+
+
+def test_workers_that_keep_apart_share_nodes_with_other_jobs() -> None:
+    running = [runs("r", a_job(gpus=6, **LONG), [("n1", range(6))])]
+    spec = a_job(gpus=2, workers=2, spread=True)
+    assert nodes_used(a_scenario(flat(2), running=running, waiting=[waits("w", spec)])) == ["n1", "n2"]
+
+
 def scattered(minutes_ago: float, *, relax_after_ms: int = 0) -> list[str]:
     """Whether a gang of two that would rather have a rack starts on two racks."""
     spec = a_job(gpus=8, workers=2, prefer="rack", relax_after_ms=relax_after_ms)

@@ -1,0 +1,180 @@
+"""Submitting jobs, submitting them again, and dry runs."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from starlette.requests import ClientDisconnect
+
+from muster.access.permissions import Permission
+from muster.answers.jobs import DryRun, Job
+from muster.api.authorized_changes import require, visible
+from muster.api.gate import Caller, Needs
+from muster.api.lookups.explanations import CANDIDATE
+from muster.api.openapi import schema_of
+from muster.api.parsing.submission import ReadSubmission, read_if_short
+from muster.api.problems.handlers import WrittenProblem
+from muster.api.rendering.explanations import dry_run_body, victims_of
+from muster.api.rendering.jobs import job_body
+from muster.api.routes.error_responses import CHANGED, errors
+from muster.api.routes.jobs.jobs import JobPath
+from muster.api.schemas.base import Because
+from muster.api.schemas.job_file import job_file_schema
+from muster.api.schemas.jobs import Submission
+from muster.api.schemas.problems import Problem
+from muster.core.lifecycle.dependencies import Fate, fate
+from muster.core.pricing import cost
+from muster.engine.engine import Engine, Submitted
+from muster.live import door
+from muster.model.errors import InvalidInput, NeverRuns
+from muster.model.ids import JobId
+from muster.model.plan import ReasonCode
+from muster.model.records import evolve
+from muster.model.spec import DEFAULT_TEAM, JobSpec
+
+router = APIRouter(tags=["jobs"])
+
+Submits = Annotated[Caller, Depends(Needs(Permission.JOBS_SUBMIT))]
+Key = Annotated[
+    str, Header(alias="Idempotency-Key", max_length=200, description="Sending the same again under it is safe.")
+]
+JSON = "application/json"
+
+
+@router.post(
+    "/v1/jobs",
+    operation_id="submit_job",
+    summary="Submit a job",
+    status_code=201,
+    responses={
+        **errors(401, 403, 409, 413, 422, 429, 503),
+        200: {"model": Job | DryRun, "description": "The same request was made before, or it was a dry run."},
+    },
+    openapi_extra={"requestBody": {"required": True, "content": {JSON: {"schema": schema_of(Submission)}}}},
+)
+async def submit_job(
+    caller: Submits,
+    request: Request,
+    response: Response,
+    key: Key = "",
+    dry_run: Annotated[bool, Query(description="Decide, and change nothing.")] = False,
+) -> Job | DryRun:
+    """Submit a job. When the answer comes, the job is durable in the log."""
+    read = await _read(caller, request, is_keyed=bool(key))
+    spec = _of_own_team(caller, read.spec)
+    await require(caller, Permission.JOBS_SUBMIT, spec.team, action="jobs.submit", subject=spec.team)
+    await _check_dependencies(caller, spec)
+    if dry_run:
+        response.status_code = 200
+        return await _tried(caller, spec)
+
+    def submit(engine: Engine, now_ms: int) -> Submitted:
+        return door.submit(
+            engine, now_ms, caller.principal, spec, held=read.held, key=key, fingerprint=read.fingerprint
+        )
+
+    submitted = await caller.services.ask(submit)
+    response.status_code = 201 if submitted.is_new else 200
+    response.headers["Location"] = f"/v1/jobs/{submitted.job}"
+    return await _shown(caller, submitted.job)
+
+
+@router.get(
+    "/v1/schema/job", operation_id="show_job_schema", summary="Show what a job file may say", responses=errors(401)
+)
+async def show_job_schema(_caller: Annotated[Caller, Depends(Needs(None))]) -> dict[str, Any]:
+    """The job file as JSON Schema, for editors. What the server reads is what counts."""
+    return job_file_schema()
+
+
+@router.post(
+    "/v1/jobs/{job}/retry",
+    operation_id="retry_job",
+    summary="Submit a job once more",
+    status_code=201,
+    responses={**CHANGED, 200: {"model": Job, "description": "The same request was made before."}},
+)
+async def retry_job(
+    caller: Submits, job: JobPath, response: Response, body: Because | None = None, key: Key = ""
+) -> Job:
+    """Submit a job that has ended, or the failed tasks of an array, as a new job."""
+    record = await visible(caller, job)
+    known, team = record.id, record.spec.team
+    await require(caller, Permission.JOBS_SUBMIT, team, action="jobs.retry", subject=known)
+
+    def retry(engine: Engine, now_ms: int) -> Submitted:
+        reason = "" if body is None else body.reason
+        return door.submit_again(engine, now_ms, caller.principal, known, reason=reason, key=key)
+
+    submitted = await caller.services.ask(retry)
+    response.status_code = 201 if submitted.is_new else 200
+    return await _shown(caller, submitted.job)
+
+
+def _of_own_team(caller: Caller, spec: JobSpec) -> JobSpec:
+    """A job that names no team has the team of the job that submits it, if a job does."""
+    principal = caller.principal
+    if principal.attempt and spec.team == DEFAULT_TEAM:
+        return evolve(spec, team=principal.bindings[0].team)
+    return spec
+
+
+async def _read(caller: Caller, request: Request, *, is_keyed: bool) -> ReadSubmission:
+    """The submission in the body. The framework would read long ones on the event loop, where all requests wait."""
+    if not _is_json(request.headers.get("content-type", "")):
+        raise InvalidInput(f"a submission is sent as {JSON}; say so in Content-Type")
+    try:
+        body = await request.body()
+    except ClientDisconnect:
+        raise InvalidInput("the connection ended before the submission did") from None
+    read = read_if_short(body, is_keyed=is_keyed)
+    if read is None:
+        read = await caller.services.readers.read(caller.subject, body)
+    if isinstance(read, Problem):
+        raise WrittenProblem(read)
+    return read
+
+
+def _is_json(content_type: str) -> bool:
+    kind = content_type.partition(";")[0].strip().lower()
+    return kind == JSON or (kind.startswith("application/") and kind.endswith("+json"))
+
+
+async def _shown(caller: Caller, job: JobId) -> Job:
+    """A job that was just submitted."""
+    record = await caller.services.records.find(job)
+    assert record is not None  # It is durable, so it is there.
+    return job_body(record, caller.deps.clock.now_ms())
+
+
+async def _check_dependencies(caller: Caller, spec: JobSpec) -> None:
+    """Raise when a dependency does not exist, or when the caller may not see it."""
+    known = await caller.services.records.find_all([each.job for each in spec.depends_on])
+    for dependency in spec.depends_on:
+        record = known.get(dependency.job)
+        if record is None or not caller.sees(record.spec.team):
+            message = f"depends on {dependency.job}, which does not exist; submit that job first"
+            raise NeverRuns(ReasonCode.DEPENDENCY, message)
+
+
+async def _tried(caller: Caller, spec: JobSpec) -> DryRun:
+    view = caller.deps.control.view
+    door.check_team(spec, view.rules)
+    explanations = caller.services.explanations
+    tried = await explanations.tried_job(
+        evolve(spec, array=None, depends_on=()), await _unmet(caller, spec), caller.name
+    )
+    for refusal in tried.decision.rejected:
+        if refusal.job == CANDIDATE:
+            raise NeverRuns(refusal.code, refusal.message)
+    victims = [view.running[job] for job in victims_of(tried) if job in view.running]
+    seen = [job for job in victims if caller.sees(job.spec.team)]
+    price = cost(spec, view.rules, {node.pool for node in view.nodes.values()})
+    return dry_run_body(tried, price, seen, len(victims) - len(seen))
+
+
+async def _unmet(caller: Caller, spec: JobSpec) -> tuple[JobId, ...]:
+    known = await caller.services.records.find_all([each.job for each in spec.depends_on])
+    found = ((each, known.get(each.job)) for each in spec.depends_on)
+    return tuple(
+        each.job for each, record in found if record is not None and fate(record.state, each.when) is not Fate.MET
+    )

@@ -1,0 +1,17 @@
+"""Machines, and what is on them.
+
+nodes node_health  machines and their health
+quarantine         gangs on them that nobody knows
+reservations       machines that are set aside
+queue              how busy they are, and how much waits
+"""
+
+from muster.api.routes.machines import node_health, nodes, quarantine, queue, reservations
+
+ROUTERS = (
+    queue.router,
+    nodes.router,
+    node_health.router,
+    quarantine.router,
+    reservations.router,
+)

@@ -1,0 +1,71 @@
+"""Options and arguments whose words need no conversion.
+
+typer converts every word with pydantic, and loading pydantic takes longer than most commands do. A word that already is
+what the command wants, such as the id of a job, is taken as it is. Everything else, also every wrong value, goes the
+usual way, so that messages stay those of typer.
+"""
+
+import re
+from enum import Enum
+from typing import Any
+
+UNKNOWN = object()
+"""Stands for a value that typer has to convert."""
+_NUMBER = re.compile("[0-9]{1,9}")
+
+
+def take_plain_values(command: Any) -> None:
+    """Let the parameters of a command take plain values as they are. Also `--help`, which typer adds later."""
+    usual = command.get_params
+
+    def parameters(ctx: Any) -> list[Any]:
+        found: list[Any] = usual(ctx)
+        for parameter in found:
+            # A typer whose parameters have no descriptor converts words without pydantic.
+            if hasattr(parameter, "type_descriptor") and "process_value" not in vars(parameter):
+                _take(parameter)
+        return found
+
+    command.get_params = parameters
+
+
+def _take(parameter: Any) -> None:
+    usual = parameter.process_value
+
+    def process_value(ctx: Any, value: Any) -> Any:
+        plain = _plain(parameter, value)
+        if plain is UNKNOWN or (parameter.required and parameter.value_is_missing(plain)):
+            return usual(ctx, value)
+        return plain if parameter.callback is None else parameter.callback(ctx, parameter, plain)
+
+    parameter.process_value = process_value
+
+
+def _plain(parameter: Any, value: Any) -> Any:
+    """What the command gets for a value, or `UNKNOWN`."""
+    described = parameter.type_descriptor
+    is_repeated = parameter.multiple or parameter.nargs == -1
+    if value is None:
+        return () if is_repeated else None
+    if described.parameter_info.parser is not None:
+        return UNKNOWN
+    if is_repeated:
+        return list(value) if described.annotation == list[str] and _is_texts(value) else UNKNOWN
+    return _plain_one(described.annotation, described.parameter_info, value)
+
+
+def _plain_one(annotation: Any, bounds: Any, value: Any) -> Any:
+    """The same for a parameter that is given once."""
+    if annotation in (str, bool) and type(value) is annotation:
+        return value
+    if annotation is int:
+        number = int(value) if type(value) is int or (type(value) is str and _NUMBER.fullmatch(value)) else None
+        is_too_small = number is None or (bounds.min is not None and number < bounds.min)
+        return UNKNOWN if is_too_small or (bounds.max is not None and number > bounds.max) else number
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        return next((each for each in annotation if value in (each, each.value)), UNKNOWN)
+    return UNKNOWN
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(type(each) is str for each in value)

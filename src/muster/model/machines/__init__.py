@@ -1,0 +1,6 @@
+"""Which machines there are for whom.
+
+constraint   which nodes a job accepts, by their labels
+reservation  nodes that are set aside for a while
+ownership    which home's nodes a database governs, and whose commands they obey
+"""

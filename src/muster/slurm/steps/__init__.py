@@ -1,0 +1,6 @@
+"""An `srun` in an allocation. It needs the standard library alone.
+
+step            its tasks, what they print, how they end
+step_output     where what tasks print goes
+step_variables  the variables of tasks
+"""

@@ -1,0 +1,31 @@
+"""One training saves to a folder at a time. Two that write the same steps would mix their files.
+
+Inside Muster a path belongs to a run, and attempts of a run never overlap. Outside nobody else looks after that.
+"""
+
+import fcntl
+import os
+
+from muster.train.errors import UnwritableCheckpoint
+
+_claimed: dict[str, int] = {}
+"""Open files of this process by their paths. It may open a training anew without having closed the one before."""
+
+
+def claim(root: str, rank: int) -> None:
+    """Claim a folder for this rank until the process ends. Raises when another process that lives has it."""
+    path = os.path.join(root, f".rank-{rank:05d}.lock")
+    if path in _claimed:
+        return
+    os.makedirs(root, exist_ok=True)
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(file)
+        raise UnwritableCheckpoint(
+            f"another process saves to {root} as rank {rank}: give each training a path of its own, or end the other"
+        ) from None
+    except OSError:  # a file system without locks: then nobody is asked
+        pass
+    _claimed[path] = file

@@ -1,0 +1,226 @@
+"""The tasks of one step beside one worker. They belong to an `srun` that listens on a socket in the box.
+
+It says who it is, hears which tasks to start, and from then on sends what they print and how they end. A signal that
+this process gets, its tasks get. When the `srun` is gone, they are killed.
+"""
+
+import base64
+import contextlib
+import errno
+import fcntl
+import os
+import selectors
+import shutil
+import signal
+import struct
+import subprocess
+import termios
+from queue import SimpleQueue
+from threading import Thread
+from typing import Any
+
+from muster.worker.gang.companion import SIGNALS
+from muster.worker.gang.line import Message, connected
+from muster.worker.gang.started_commands import exit_code, with_own_pid
+
+PIECE_BYTES = 65536
+
+CANNOT_RUN = 2
+"""How a task ends whose program is not there, or whose folder is not, as in Slurm."""
+
+FORWARDED = (*SIGNALS, signal.SIGCONT, signal.SIGALRM)
+
+
+class StepTaskProcess:
+    """One task: its process, and the files that it reads and prints to."""
+
+    def __init__(self, number: int, message: Message, variables: dict[str, str]) -> None:
+        self.number = number
+        self._input: SimpleQueue[bytes | None] = SimpleQueue()
+        self.terminal: int | None = None
+        self.pipes: dict[int, int] = {}
+        """What is read from it: 1 or 2 by file."""
+        if shutil.which(message["command"][0], path=variables.get("PATH", os.defpath)) is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        if message.get("terminal"):
+            self._start_on_terminal(message, variables)
+        else:
+            self._start(message, variables)
+
+    def type(self, data: bytes | None) -> None:
+        """Pass on what `srun` read; None at its end."""
+        if self.terminal is not None and data:
+            with contextlib.suppress(OSError):
+                os.write(self.terminal, data)
+        elif self.terminal is None:
+            self._input.put(data)
+
+    def tell(self, number: int) -> None:
+        """Send a signal to the task and what it started."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, number)
+
+    def _start(self, message: Message, variables: dict[str, str]) -> None:
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(
+            with_own_pid(message["command"]),
+            cwd=message["folder"],
+            env=variables,
+            stdin=pipe if message.get("reads") else subprocess.DEVNULL,
+            stdout=pipe,
+            stderr=pipe,
+            start_new_session=True,
+        )
+        assert self.process.stdout is not None
+        assert self.process.stderr is not None
+        self.pipes = {self.process.stdout.fileno(): 1, self.process.stderr.fileno(): 2}
+        if self.process.stdin is not None:
+            # A thread, because a task that does not read must not keep what it prints from being read.
+            Thread(target=self._feed, args=(self.process.stdin,), daemon=True).start()
+
+    def _start_on_terminal(self, message: Message, variables: dict[str, str]) -> None:
+        self.terminal, given = os.openpty()
+        _resize(given, message["terminal"])
+        self.process = subprocess.Popen(
+            with_own_pid(message["command"]),
+            cwd=message["folder"],
+            env=variables,
+            stdin=given,
+            stdout=given,
+            stderr=given,
+            start_new_session=True,
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509 (no thread has begun yet)
+        )
+        os.close(given)
+        self.pipes = {self.terminal: 1}
+
+    def _feed(self, stream: Any) -> None:
+        with contextlib.suppress(OSError):
+            while (data := self._input.get()) is not None:
+                stream.write(data)
+                stream.flush()
+        with contextlib.suppress(OSError):
+            stream.close()
+
+
+class StepDaemon:
+    """All tasks of a step beside this worker."""
+
+    def __init__(self, path: str, rank: int) -> None:
+        self._line = connected(path)
+        self._selector = selectors.DefaultSelector()
+        self._tasks: dict[int, StepTaskProcess] = {}
+        self._is_begun = False
+        for each in FORWARDED:
+            signal.signal(each, lambda number, _: self._tell(number))
+        self._line.say(part=rank)
+        self._selector.register(self._line.connection, selectors.EVENT_READ, self._read)
+
+    def serve(self) -> int:
+        """Run until all tasks have ended."""
+        while self._tasks or not self._is_begun:
+            for key, _ in self._selector.select():
+                key.data()
+        return 0
+
+    def _read(self) -> None:
+        messages = self._line.hear()
+        if messages is None:
+            self._selector.unregister(self._line.connection)
+            self._is_begun = True
+            self._tell(signal.SIGKILL)
+        for message in messages or ():
+            self._take(message)
+
+    def _take(self, message: Message) -> None:
+        match message:
+            case {"start": list(tasks)}:
+                for task in tasks:
+                    self._start(task, message)
+                self._is_begun = True
+            case {"tell": int(number)}:
+                self._tell(number)
+            case {"input": str(data)}:
+                self._feed(base64.b64decode(data))
+            case {"input_over": True}:
+                self._feed(None)
+            case {"size": list(size)}:
+                for task in self._tasks.values():
+                    if task.terminal is not None:
+                        _resize(task.terminal, size)
+            case _:
+                pass  # from a newer srun
+
+    def _feed(self, data: bytes | None) -> None:
+        for task in self._tasks.values():
+            task.type(data)
+
+    def _tell(self, number: int) -> None:
+        for task in self._tasks.values():
+            task.tell(number)
+
+    def _start(self, task: Message, message: Message) -> None:
+        number = int(task["number"])
+        try:
+            started = StepTaskProcess(number, message, own_variables(message["variables"], task["variables"]))
+        except OSError as error:
+            text = f"slurmstepd: error: execve(): {message['command'][0]}: {error.strerror}\n"
+            self._say_piece(number, 2, text.encode())
+            self._line.say(exit=CANNOT_RUN, task=number)
+            return
+        self._tasks[number] = started
+        for pipe, kind in started.pipes.items():
+            self._selector.register(pipe, selectors.EVENT_READ, lambda f=pipe, k=kind: self._copy(started, f, k))
+        handle = os.pidfd_open(started.process.pid)
+        self._selector.register(handle, selectors.EVENT_READ, lambda: self._ended(started, handle))
+
+    def _copy(self, task: StepTaskProcess, pipe: int, kind: int) -> bool:
+        try:
+            data = os.read(pipe, PIECE_BYTES)
+        except BlockingIOError:
+            return False
+        except OSError:  # a terminal that no process has open any more
+            data = b""
+        if not data:
+            self._selector.unregister(pipe)
+            del task.pipes[pipe]
+            return False
+        self._say_piece(task.number, kind, data)
+        return True
+
+    def _ended(self, task: StepTaskProcess, handle: int) -> None:
+        """A task has ended: send what it printed and how it ended. What it left behind is ended."""
+        self._selector.unregister(handle)
+        os.close(handle)
+        code = exit_code(task.process)
+        task.tell(signal.SIGKILL)
+        for pipe, kind in tuple(task.pipes.items()):
+            os.set_blocking(pipe, False)
+            while self._copy(task, pipe, kind):
+                pass
+            if pipe in task.pipes:
+                self._selector.unregister(pipe)
+        del self._tasks[task.number]
+        self._line.say(exit=code, task=task.number)
+
+    def _say_piece(self, number: int, kind: int, data: bytes) -> None:
+        self._line.say(task=number, file=kind, data=base64.b64encode(data).decode())
+
+
+def serve(path: str, rank: int) -> int:
+    """Run the tasks of a step beside this worker."""
+    return StepDaemon(path, rank).serve()
+
+
+def own_variables(given: dict[str, str], task: dict[str, str]) -> dict[str, str]:
+    """The variables of a task: those of the step, with what is true beside this worker, and what is true of the task.
+
+    Which worker a process belongs to is recognised by its variables.
+    """
+    mine = {name: value for name, value in os.environ.items() if name.startswith("MUSTER_")}
+    return {**given, **mine, "SLURMD_NODENAME": os.environ.get("SLURMD_NODENAME", ""), **task}
+
+
+def _resize(terminal: int, size: list[int]) -> None:
+    with contextlib.suppress(OSError):
+        fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", size[0], size[1], 0, 0))

@@ -1,0 +1,174 @@
+"""What others wrote is shown and never runs, and the jobs of another team are in no answer that a page gets."""
+
+import json
+import shlex
+import sys
+from http import HTTPStatus
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from muster.model.errors import InvalidInput
+from tests.browser.dashboard.payloads import HIT, IN_TERMINALS, payloads
+from tests.browser.dashboard.site import Site
+from tests.browser.dashboard.visitor import Visitor
+from tests.crash.server import until
+
+PAGES = ("/", "/cluster", "/jobs", "/nodes", "/teams", "/submit", "/what-if", "/audit")
+TAGS_EACH = 40
+LAST = "the last line"
+
+MEASURING = """
+import json, sys, time
+from muster.train import Checkpointer
+with Checkpointer() as checkpoints:
+    names = json.loads(sys.argv[1])
+    for step in range(1, 1000):
+        if not checkpoints.step(step, {}, **{name: 1.0 for name in names}):
+            break
+        time.sleep(0.2)
+"""
+
+_HEAR = """(() => {
+  const asked = window.fetch;
+  window.fetch = async (...given) => {
+    const answer = await asked(...given);
+    (async () => {
+      const reader = answer.clone().body.pipeThrough(new TextDecoderStream()).getReader();
+      for (let part = await reader.read(); !part.done; part = await reader.read()) window.__hear(part.value);
+    })().catch(() => {});
+    return answer;
+  };
+})()"""
+
+
+def nothing_ran(visitor: Visitor) -> None:
+    """No script of a payload, no dialog, no other host, nothing that the policy had to stop."""
+    assert visitor.page.evaluate("() => window.__hit") is None
+    assert (visitor.errors, visitor.foreign, visitor.violations()) == ([], [], [])
+
+
+@pytest.fixture
+def wronged(site: Site, tmp_path: Path) -> list[str]:
+    """Jobs that carry payloads wherever users may write: tags, variables, the script, its output, and reasons."""
+    known = payloads()
+    printed = "\n".join([*known, *IN_TERMINALS, LAST])
+    (tmp_path / "printed").write_text(printed, "utf-8")
+    jobs = [site.submit("prints", run=f"cat {shlex.quote(str(tmp_path / 'printed'))}; sleep 1000")]
+    for begin in range(0, len(known), TAGS_EACH):
+        some = known[begin : begin + TAGS_EACH]
+        fields = {"tags": {f"{each[:60]}{number}": each for number, each in enumerate(some)}}
+        variables = {f"V{number}": each for number, each in enumerate(some)}
+        jobs.append(site.submit("tagged", run=f"# {json.dumps(some)}\nsleep 1000", gpus=0.1, env=variables, **fields))
+    names = shlex.quote(json.dumps([each for each in known if len(each) < 60][::20]))
+    measures = site.submit("measures", run=f"{sys.executable} -c {shlex.quote(MEASURING)} {names}")
+    until(lambda: site.read(f"/v1/jobs/{measures}/measures")["items"])
+    waits = site.submit("waits", gpus=4, workers=3)
+    for reason in known[::4]:
+        site.client.hold(waits, reason=reason)
+        site.client.release(waits, reason=reason)
+    site.client.drain("b1", reason=known[0])
+    return [*jobs, waits, measures]
+
+
+def test_there_are_two_hundred_payloads_and_a_page_without_care_would_run_them(visitor: Visitor) -> None:
+    assert len(set(payloads())) >= 200
+    visitor.page.evaluate("text => { document.querySelector('h1').innerHTML = text }", f"<img src=x onerror={HIT}>")
+    visitor.page.wait_for_function("() => window.__violations.length > 0")
+    visitor.page.evaluate("() => { window.__violations = [] }")
+
+
+def test_what_others_wrote_is_shown_and_never_runs(visitor: Visitor, site: Site, wronged: list[str]) -> None:
+    try:
+        for place in PAGES:
+            visitor.open(place)
+            visitor.is_live()
+            nothing_ran(visitor)
+        for job in wronged:
+            visitor.open(f"/jobs/{job}")
+            expect(visitor.seen("job-state").first).to_be_visible()
+            visitor.page.wait_for_load_state("load")
+            nothing_ran(visitor)
+        visitor.open(f"/jobs/{wronged[0]}")
+        expect(visitor.seen("log")).to_contain_text(LAST)
+        visitor.seen("log").evaluate("log => log.scrollTo(0, 0)")
+        expect(visitor.seen("log")).to_contain_text(payloads()[0])
+        nothing_ran(visitor)
+    finally:
+        site.client.undrain("b1")
+
+
+def test_what_is_written_into_an_address_never_runs(visitor: Visitor) -> None:
+    for text in payloads()[::6]:
+        hostile = quote(text, safe="")
+        for place in (f"/jobs?text={hostile}&team={hostile}", f"/jobs/{hostile}"):
+            visitor.page.goto(f"{visitor.url}{place}", wait_until="load")
+            visitor.page.wait_for_function("() => document.readyState === 'complete'")
+            nothing_ran(visitor)
+
+
+def test_names_that_could_hold_markup_are_refused(site: Site) -> None:
+    for text in payloads()[:20]:
+        with pytest.raises(InvalidInput):
+            site.client.create_token(name=text, bindings=[{"role": "member", "team": "research"}])
+        with pytest.raises(InvalidInput):
+            site.client.reserve(text, ["b1"], "2030-01-01T00:00:00Z", "2030-01-02T00:00:00Z")
+        with pytest.raises(InvalidInput):
+            site.submit(text)
+
+
+def test_the_jobs_of_another_team_are_in_no_answer_that_a_page_gets(browser: Browser, site: Site) -> None:
+    heard: list[str] = []
+    secret = site.token("their-colleague", "vision")
+    with Visitor(browser, site.url) as visitor:
+        visitor.page.expose_function("__hear", lambda text: heard.extend([text]))
+        visitor.page.add_init_script(_HEAR)
+        own = site.submit("our-own", team="research")
+        visitor.paste(site.token("rita", "research"))
+        theirs = site.submit(
+            "their-merger", team="vision", tags={"project": "codename"}, run="echo their-words; sleep 1000"
+        )
+        site.await_state(theirs, "running")
+        for place in PAGES:
+            visitor.page.locator(f'header nav a[href="{place}"]').click()
+            expect(visitor.page.locator(f'header nav a[href="{place}"]')).to_have_attribute("aria-current", "page")
+        visitor.page.goto(f"{site.url}/jobs/{theirs}")
+        expect(visitor.page.get_by_role("alert").first).to_be_visible()
+        site.client.cancel(theirs)
+        site.await_state(theirs, "cancelled")
+        visitor.open(f"/jobs/{own}")
+        site.client.cancel(own)
+        expect(visitor.seen("job-state").first).to_have_text("cancelled")
+        assert visitor.errors == []
+    said = "".join(heard)
+    assert own in said
+    assert [
+        word for word in ("their-merger", "codename", "their-words", "their-colleague", f'"{theirs}"') if word in said
+    ] == []
+    assert secret not in said
+
+
+def test_a_member_of_another_team_sees_that_gpus_are_used_and_not_by_what(browser: Browser, site: Site) -> None:
+    theirs = site.submit("their-merger", team="vision", gpus=4)
+    own = site.submit("our-own", gpus=2)
+    for job in (theirs, own):
+        site.await_state(job, "running")
+    secret = site.token("member-of-research", "research")
+    uses = [use for node in site.ask("/v1/nodes", secret).json()["items"] for use in node["gpu_uses"]]
+    known = sorted((len(use["gpus"]), use["job"] or "", use["name"] or "", use["team"] or "") for use in uses)
+    assert known == [(2, own, "our-own", "research"), (4, "", "", "")]
+    history = site.ask("/v1/history", secret)
+    assert history.status_code == HTTPStatus.OK
+    assert [word for word in (theirs, own, "their-merger", "our-own") if f'"{word}"' in history.text] == []
+    assert site.ask("/v1/what-if", secret).status_code == HTTPStatus.FORBIDDEN
+    with Visitor(browser, site.url) as visitor:
+        visitor.paste(secret)
+        visitor.open("/cluster")
+        expect(visitor.seen("gpu-cell", job=own)).to_have_count(2)
+        unknown = visitor.page.locator('[data-testid="gpu-cell"][data-job=""]:not(.free)')
+        expect(unknown).to_have_count(4)
+        unknown.first.hover()
+        expect(visitor.page.get_by_role("tooltip")).to_contain_text("a job that you may not see")
+        assert "their-merger" not in visitor.page.content()

@@ -1,0 +1,105 @@
+"""What the pages say of the cluster, its teams, its past and its audit is what the API says."""
+
+import re
+from typing import Any
+
+from playwright.sync_api import expect
+
+from tests.browser.dashboard.site import Site
+from tests.browser.dashboard.visitor import Visitor
+
+
+def with_work(site: Site) -> list[str]:
+    """Jobs of two teams that run, and one that waits."""
+    running = [
+        site.submit("ours", gpus=4),
+        site.submit("ours-too", gpus=2),
+        site.submit("theirs", gpus=1, team="vision"),
+    ]
+    for job in running:
+        site.await_state(job, "running")
+    return [*running, site.submit("waits", gpus=4, workers=3)]
+
+
+def test_the_figures_of_the_overview_are_those_of_the_api(visitor: Visitor, site: Site) -> None:
+    with_work(site)
+    visitor.open("/")
+    queue = site.read("/v1/queue")
+    assert (queue["gpus"]["h100"]["used"], queue["running"], queue["waiting"]) == (7, 3, 1)
+    figures = visitor.seen("utilisation")
+    expect(figures).to_contain_text("58 %")
+    expect(figures).to_contain_text("7 of 12")
+    expect(figures).to_contain_text("3 running")
+    expect(figures).to_contain_text("1 waiting")
+    standard = visitor.page.get_by_role("row", name=re.compile("^standard"))
+    expect(standard.locator("td").nth(1)).to_have_text(str(queue["tiers"]["standard"]["running"]))
+    expect(standard.locator("td").nth(2)).to_have_text(str(queue["tiers"]["standard"]["waiting"]))
+    site.cancel_all()
+    expect(figures).to_contain_text("0 of 12")
+
+
+def test_the_quotas_of_the_teams_are_those_of_the_api(visitor: Visitor, site: Site) -> None:
+    with_work(site)
+    visitor.open("/teams")
+    teams: dict[str, Any] = {each["path"]: each for each in site.read("/v1/teams")["items"]}
+    assert (teams["research"]["used"]["*"], teams["research"]["borrowed"]["*"]) == (6, 2)
+    research = visitor.seen("team-row", team="research").locator("td")
+    for place, words in enumerate(("6 h100", "4 GPUs", "2 GPUs"), start=1):
+        expect(research.nth(place)).to_have_text(words)
+    for path, team in teams.items():
+        cells = visitor.seen("team-row", team=path).locator("td")
+        expect(cells.nth(6)).to_have_text(str(team["running"]))
+        expect(cells.nth(7)).to_have_text(str(team["waiting"]))
+
+
+def test_each_cell_of_the_map_names_its_node_its_gpu_and_its_job(visitor: Visitor, site: Site) -> None:
+    with_work(site)
+    visitor.open("/cluster")
+    expect(visitor.page.locator('[data-testid="gpu-cell"]:not([data-job=""])')).to_have_count(7)
+    shown = visitor.seen("gpu-cell").evaluate_all(
+        "cells => cells.map(cell => [cell.dataset.node, Number(cell.dataset.gpu), cell.dataset.job])"
+    )
+    nodes = site.read("/v1/nodes")["items"]
+    held = {(node["name"], gpu): use["job"] for node in nodes for use in node["gpu_uses"] for gpu in use["gpus"]}
+    every = [(node["name"], gpu) for node in nodes for gpu in range(node["gpus"])]
+    assert sorted(shown) == sorted([*place, held.get(place, "")] for place in every)
+
+
+def test_a_what_if_shows_its_progress_its_comparison_and_its_report_in_a_frame(visitor: Visitor, site: Site) -> None:
+    for job in [site.submit(f"past-{number}", run="sleep 0.1", gpus=4) for number in range(3)]:
+        site.await_state(job, "succeeded")
+    visitor.open("/what-if")
+    visitor.page.get_by_label("with 4 h100 GPUs").fill("1")
+    visitor.page.get_by_role("button", name="Simulate").click()
+    visitor.page.locator("progress").wait_for()
+    expect(visitor.seen("comparison")).to_be_visible()
+    run = site.read(f"/v1/what-if/{visitor.page.url.rsplit('run=', 1)[1]}")
+    assert (run["state"], run["asked"]["nodes"]) == ("done", {"a1": 1})
+    finished = visitor.seen("comparison").get_by_role("row", name=re.compile("^Jobs that finish")).locator("td")
+    expect(finished.nth(1)).to_have_text(str(run["today"]["finished"]))
+    expect(finished.nth(2)).to_have_text(str(run["changed"]["finished"]))
+    visitor.page.get_by_text("The whole report").click()
+    frame = visitor.page.locator("iframe.what-if-report")
+    expect(frame).to_have_attribute("sandbox", "allow-scripts")
+    report = frame.content_frame
+    expect(report.locator("h1").first).to_be_visible()
+    assert report.locator("body").evaluate("() => window.origin") == "null"
+
+
+def test_the_audit_is_filtered_and_its_chain_is_checked(visitor: Visitor, site: Site) -> None:
+    job, other = site.submit("audited"), site.submit("not-sought")
+    for each in (job, other):
+        site.client.cancel(each, reason="not needed")
+    visitor.open("/audit")
+    visitor.page.get_by_label("To what").fill(job)
+    entries = site.read(f"/v1/audit?subject={job}")["items"]
+    assert len(entries) >= 2
+    expect(visitor.seen("audit-row")).to_have_count(len(entries))
+    visitor.page.get_by_label("Did what").fill("jobs.cancel")
+    expect(visitor.seen("audit-row")).to_have_count(1)
+    expect(visitor.seen("audit-row")).to_contain_text("not needed")
+    visitor.page.reload()
+    expect(visitor.page.get_by_label("To what")).to_have_value(job)
+    expect(visitor.seen("audit-row")).to_have_count(1)
+    visitor.page.get_by_role("button", name="Check that nothing was changed").click()
+    expect(visitor.seen("verdict")).to_contain_text("Nothing was changed")

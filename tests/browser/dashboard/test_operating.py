@@ -1,0 +1,127 @@
+"""Jobs make room for others, several are acted on at once, and a shell is opened beside one."""
+
+import contextlib
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Locator, expect
+
+from tests.browser.dashboard.site import Site
+from tests.browser.dashboard.visitor import Visitor
+from tests.crash.server import until
+
+
+def test_a_production_job_makes_a_standard_one_leave_and_both_pages_say_so(
+    visitor: Visitor, browser: Browser, site: Site
+) -> None:
+    others = [site.submit(f"busy-{number}", gpus=4, tier="production") for number in range(2)]
+    victim = site.submit("gives-way", gpus=4)
+    for job in (*others, victim):
+        site.await_state(job, "running")
+    visitor.open(f"/jobs/{victim}")
+    expect(visitor.seen("job-state").first).to_have_text("running")
+    urgent = site.submit("urgent", gpus=4, tier="production")
+    with Visitor(browser, site.url) as second:
+        second.enter(site.link())
+        second.open(f"/jobs/{urgent}")
+        expect(second.seen("job-state").first).to_have_text("running")
+    expect(visitor.seen("job-state").first).to_have_text("queued")
+    expect(visitor.seen("why")).to_be_visible()
+    told = visitor.page.get_by_role("region", name="What happened")
+    expect(told).to_contain_text("a job of a higher tier needs its GPUs")
+    expect(visitor.page.locator("dl.facts").first).to_contain_text("Preempted1")
+    assert visitor.asked.count(f"/jobs/{victim}") == 1
+
+
+def await_prompt(visitor: Visitor, screen: Locator) -> None:
+    """Press Enter until a shell answers: what it printed before a terminal was opened is not shown there."""
+
+    def is_answered() -> bool:
+        visitor.page.keyboard.press("Enter")
+        with contextlib.suppress(AssertionError):
+            expect(screen).to_contain_text(re.compile(r"[$#]"), timeout=500)
+            return True
+        return False
+
+    until(is_answered)
+
+
+@pytest.mark.parametrize("kind", [{}, {"run": "bash -i", "interactive": {"idle_timeout": "10m"}}])
+def test_a_terminal_is_opened_and_what_is_typed_there_runs(visitor: Visitor, site: Site, kind: dict[str, Any]) -> None:
+    job = site.submit("with-a-shell", **kind)
+    site.await_state(job, "running")
+    visitor.open(f"/jobs/{job}")
+    region = visitor.page.get_by_role("region", name="Terminal")
+    region.get_by_role("button", name="Open").click()
+    screen = visitor.seen("terminal").locator(".xterm-rows")
+    await_prompt(visitor, screen)
+    visitor.page.keyboard.type("echo answer-$((6*7))\n")
+    expect(screen).to_contain_text("answer-42")
+    region.get_by_role("button", name="Close").click()
+    expect(visitor.seen("terminal")).to_have_count(0)
+    expect(visitor.seen("job-state").first).to_have_text("running")
+
+
+def chosen(visitor: Visitor) -> Locator:
+    return visitor.page.locator('[data-testid="job-row"] input:checked')
+
+
+def rows(visitor: Visitor, count: int) -> list[str]:
+    """The jobs in the list, from the top."""
+    found = visitor.seen("job-row")
+    expect(found).to_have_count(count)
+    return [each.get_attribute("data-job") or "" for each in found.all()]
+
+
+def test_j_k_and_x_choose_jobs_that_are_then_cancelled_together(visitor: Visitor, site: Site) -> None:
+    jobs = [site.submit(f"one-of-many-{number}") for number in range(4)]
+    for job in jobs:
+        site.await_state(job, "running")
+    visitor.open("/jobs?text=one-of-many")
+    first, second, third, fourth = rows(visitor, 4)
+    for key in "jjjkxkx":
+        visitor.page.keyboard.press(key)
+    expect(chosen(visitor)).to_have_count(2)
+    expect(visitor.seen("job-row", job=first)).to_be_focused()
+    visitor.page.get_by_role("button", name="Cancel 2").click()
+    expect(visitor.page.get_by_role("dialog")).to_contain_text(first)
+    visitor.page.get_by_role("button", name="Leave it").click()
+    assert site.client.job(first).state == "running"
+    visitor.page.get_by_role("button", name="Cancel 2").click()
+    visitor.confirm("Cancel the jobs")
+    expect(visitor.page.get_by_text("2 cancelled", exact=True)).to_be_visible()
+    for job in (first, second):
+        site.await_state(job, "cancelled")
+    assert {site.client.job(job).state for job in (third, fourth)} == {"running"}
+
+
+def test_several_jobs_are_held_and_released_together(visitor: Visitor, site: Site) -> None:
+    site.submit("all-of-it", gpus=4, workers=3)
+    jobs = [site.submit(f"waits-{number}", gpus=4) for number in range(3)]
+    visitor.open("/jobs?text=waits-")
+    assert sorted(rows(visitor, 3)) == sorted(jobs)
+    for verb, done, state in (("Hold", "held", "held"), ("Release", "released", "queued")):
+        visitor.page.get_by_label("Choose all that are shown").check()
+        visitor.page.get_by_role("button", name=f"{verb} 3").click()
+        expect(visitor.page.get_by_text(f"3 {done}", exact=True)).to_be_visible()
+        for job in jobs:
+            expect(visitor.seen("job-row", job=job).locator('[data-testid="job-state"]')).to_have_text(state)
+        assert {site.client.job(job).state for job in jobs} == {state}
+        expect(chosen(visitor)).to_have_count(0)
+
+
+def test_enter_opens_the_job_that_j_went_to(visitor: Visitor, site: Site) -> None:
+    job = site.submit("opened-by-a-key")
+    visitor.open("/jobs?text=opened-by-a-key")
+    rows(visitor, 1)
+    visitor.page.keyboard.press("j")
+    expect(visitor.seen("job-row", job=job)).to_be_focused()
+    visitor.page.keyboard.press("Enter")
+    expect(visitor.page.locator("h1")).to_contain_text(job)
+
+
+def test_a_job_that_cannot_be_shown_has_a_page_that_says_so(visitor: Visitor) -> None:
+    visitor.open("/jobs/job-999999")
+    expect(visitor.page.locator("h1")).to_have_text("job-999999")
+    expect(visitor.page.locator("main").get_by_role("alert")).to_contain_text("job-999999")

@@ -1,0 +1,154 @@
+"""Pictures of every page, by day and at night, on a desk and a phone. `make screenshots` writes them.
+
+All of them go into `build/screenshots`, and a few for the README into `docs/images`. A real server has real jobs of
+several teams on small nodes: some run, one trains, one waits, and one node is out.
+"""
+
+import os
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import Browser, expect, sync_playwright
+
+from tests.browser.dashboard.site import Site
+from tests.browser.dashboard.visitor import PATIENCE_MS, Visitor
+from tests.crash.server import until
+
+ROOT = Path(__file__).parents[2]
+ALL = ROOT / "build" / "screenshots"
+FEW = ROOT / "docs" / "images"
+FEW_BYTES = 300_000
+"""All pictures of the README together."""
+
+CLUSTER = """
+[cluster]
+levels = ["block", "rack"]
+nodes = [
+  {name = "n[1-4]", gpus = 8, gpu_type = "h100", block = "b1", rack = "r1"},
+  {name = "n[5-8]", gpus = 8, gpu_type = "h100", block = "b1", rack = "r2"},
+  {name = "s[1-2]", gpus = 4, gpu_type = "a100", block = "b2", rack = "r3"},
+]
+[teams.language]
+guaranteed = {"h100" = 32}
+weight = 2
+[teams.language.teams.pretraining]
+guaranteed = {"h100" = 16}
+[teams.language.teams.evaluation]
+[teams.vision]
+guaranteed = {"h100" = 16}
+[teams.speech]
+"""
+
+TRAINING = """
+import math, time
+from muster.train import Checkpointer
+with Checkpointer() as checkpoints:
+    for step in range(1, 100_000):
+        loss = 2.1 + 8.0 * math.exp(-step / 300) + 0.2 * math.sin(step / 7) / math.sqrt(step)
+        if step % 50 == 0:
+            print(f"step {step}  loss {loss:.4f}", flush=True)
+        if not checkpoints.step(step, {}, loss=loss):
+            break
+        time.sleep(0.02)
+"""
+
+DESK_PX, PHONE_PX = 1440, 390
+
+SHOWN_PX = 1180
+SHOWN = {"overview": "light", "cluster": "dark", "job-waiting": "light"}
+"""The pages in the README, and how each looks there."""
+
+
+def submitted(site: Site) -> dict[str, str]:
+    """Jobs as a morning brings them; their ids by name."""
+    h100 = {"gpus": 8, "gpu_type": "h100"}
+    jobs: dict[str, dict[str, Any]] = {
+        "llama-pretrain": {"team": "language/pretraining", "workers": 3, "resources": h100, "max_duration": "3d"},
+        "eval-suite": {"team": "language/evaluation", "resources": {"gpus": 2}, "max_duration": "2h"},
+        "segmentation": {"team": "vision", "workers": 2, "resources": h100, "max_duration": "12h"},
+        "detector-sweep": {"team": "vision", "resources": {"gpus": 4}, "max_duration": "6h"},
+        "whisper-finetune": {"team": "speech", "resources": {"gpus": 4, "gpu_type": "a100"}, "max_duration": "8h"},
+        "notebook": {"team": "speech", "resources": {"gpus": 0.5}, "tier": "exploratory", "max_duration": "4h"},
+        "llama-long-context": {"team": "language/pretraining", "workers": 4, "resources": h100, "max_duration": "5d"},
+        "vit-large": {"team": "vision", "workers": 2, "resources": h100, "max_duration": "1d"},
+    }
+    found = {name: site.client.submit({"name": name, "run": "sleep 100000", **job}).id for name, job in jobs.items()}
+    training = {"name": "gpt-small", "team": "language/pretraining", "resources": {"gpus": 4}, "max_duration": "2h"}
+    run = f"{sys.executable} - <<'END'\n{TRAINING}\nEND"
+    found["gpt-small"] = site.client.submit({**training, "run": run}).id
+    site.client.drain("n8", reason="the fan of GPU 3 is loud")
+    site.await_state(found["gpt-small"], "running")
+    until(lambda: len(site.read(f"/v1/jobs/{found['gpt-small']}/measures")["items"]) > 15)
+    return found
+
+
+def pages(jobs: dict[str, str]) -> dict[str, str]:
+    """The address of every page, by the name of its picture."""
+    return {
+        "overview": "/",
+        "cluster": "/cluster",
+        "jobs": "/jobs",
+        "job-running": f"/jobs/{jobs['gpt-small']}",
+        "job-waiting": f"/jobs/{jobs['llama-long-context']}",
+        "teams": "/teams",
+        "nodes": "/nodes",
+        "submit": "/submit",
+        "what-if": "/what-if",
+        "audit": "/audit",
+    }
+
+
+def taken(browser: Browser, site: Site, places: dict[str, str], folder: Path) -> None:
+    """One picture of each page on each screen."""
+    for scheme in ("light", "dark"):
+        for width_px in (DESK_PX, PHONE_PX):
+            with Visitor(browser, site.url, width_px=width_px, scheme=scheme) as visitor:
+                visitor.page.goto(f"{site.url}/sign-in")
+                expect(visitor.page.locator("h1")).to_be_visible()
+                visitor.page.screenshot(path=folder / f"sign-in-{scheme}-{width_px}.png")
+                visitor.enter(site.link())
+                for name, path in places.items():
+                    visitor.open(path)
+                    visitor.is_live()
+                    expect(visitor.page.get_by_text("Loading…")).to_have_count(0)
+                    visitor.page.screenshot(path=folder / f"{name}-{scheme}-{width_px}.png", full_page=True)
+
+
+def chosen(browser: Browser, site: Site, places: dict[str, str]) -> None:
+    """What of some pages is in sight first, for the README."""
+    for name, scheme in SHOWN.items():
+        with Visitor(browser, site.url, width_px=SHOWN_PX, scheme=scheme) as visitor:
+            visitor.enter(site.link())
+            visitor.open(places[name])
+            visitor.is_live()
+            expect(visitor.page.get_by_text("Loading…")).to_have_count(0)
+            visitor.page.screenshot(path=FEW / f"{name}.png")
+
+
+def main() -> int:
+    """Start the cluster, take the pictures, and keep the few that the README shows."""
+    expect.set_options(timeout=PATIENCE_MS)
+    for folder in (ALL / "full", ALL / "empty", FEW):
+        folder.mkdir(parents=True, exist_ok=True)
+    arguments = ["--disable-dev-shm-usage", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+    with tempfile.TemporaryDirectory(prefix="muster-screenshots-") as home, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=arguments)
+        site = Site(Path(home), CLUSTER)
+        with site.server as server:
+            server.start()
+            nothing = {"overview": "/", "cluster": "/cluster", "jobs": "/jobs", "teams": "/teams", "nodes": "/nodes"}
+            taken(browser, site, nothing, ALL / "empty")
+            places = pages(submitted(site))
+            taken(browser, site, places, ALL / "full")
+            chosen(browser, site, places)
+        browser.close()
+    size = sum(path.stat().st_size for path in FEW.glob("*.png"))
+    sys.stdout.write(f"{len(list(ALL.rglob('*.png')))} pictures are in {ALL}; {size:,} bytes in {FEW}\n")
+    return 0 if size <= FEW_BYTES else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,69 @@
+/** Requests to the public API, with the rights of whoever is signed in. */
+
+import createClient, { type Middleware } from "openapi-fetch";
+
+import { forgetSession, isSignedIn, pageHalf } from "../session/session";
+import type { components, paths } from "./schema";
+
+export type Schema = components["schemas"];
+export type Job = Schema["Job"];
+export type JobState = Schema["JobState"];
+export type Node = Schema["Node"];
+export type Team = Schema["Team"];
+export type Why = Schema["Why"];
+export type Queue = Schema["Queue"];
+export type LogEvent = Schema["LogEvent"];
+
+/** What the server said when it did not do what was asked. */
+export class Problem extends Error {
+  constructor(
+    readonly status: number,
+    detail: string,
+    readonly fields: Schema["FieldError"][] = [],
+  ) {
+    super(detail);
+  }
+}
+
+const session: Middleware = {
+  onRequest({ request }) {
+    request.headers.set("X-Muster-Page", pageHalf());
+    return request;
+  },
+  async onResponse({ response }) {
+    if (response.ok) {
+      return response;
+    }
+    if (response.status === 401 && isSignedIn()) {
+      forgetSession();
+      window.dispatchEvent(new Event("muster:signed-out"));
+    }
+    const said = (await response.json().catch(() => ({}))) as Partial<Schema["Problem"]>;
+    throw new Problem(response.status, said.detail ?? response.statusText, said.errors ?? []);
+  },
+};
+
+export const api = createClient<paths>();
+api.use(session);
+
+/** The body of an answer. What failed was raised before. */
+export function body<T>(answer: { data?: T }): T {
+  if (answer.data === undefined) {
+    throw new Problem(0, "the server sent an empty answer");
+  }
+  return answer.data;
+}
+
+type Page<T> = { items: T[]; next: string | null };
+
+/** All items of a list that comes in pages. */
+export async function allPages<T>(load: (cursor: string | undefined) => Promise<Page<T>>): Promise<T[]> {
+  const items: T[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await load(cursor);
+    items.push(...page.items);
+    cursor = page.next ?? undefined;
+  } while (cursor !== undefined);
+  return items;
+}

@@ -1,0 +1,98 @@
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { useEffect, useRef, useState } from "react";
+
+import { Editor } from "./Editor";
+import { Form } from "./Form";
+import { Outcome } from "./Outcome";
+import { submit, submitQueries } from "./queries";
+import "./submit.css";
+
+const PAUSE_MS = 350;
+
+/** The form, the text, and what the server says of them. */
+export function Workbench({ first }: { first: string }) {
+  const [text, setText] = useState(first);
+  const settled = useSettled(text, PAUSE_MS);
+  const checked = useQuery({ ...submitQueries.checked(settled), placeholderData: (before) => before });
+  const schema = useQuery(submitQueries.schema());
+  const isStale = settled !== text || checked.isPlaceholderData;
+  const problem = isStale ? undefined : checked.data?.problem;
+  return (
+    <div className="workbench">
+      <section className="sheet" aria-label="Form">
+        <h2>Form</h2>
+        <Form text={text} onText={setText} />
+      </section>
+      <section className="sheet" aria-label="Text">
+        <h2>Job file</h2>
+        <Editor text={text} errors={problem?.fields ?? NONE} schema={schema.data} onText={setText} />
+      </section>
+      <div className="answer">
+        <Outcome checked={checked.data} failure={checked.data ? null : checked.error} isStale={isStale} />
+        <Submit text={text} />
+      </div>
+    </div>
+  );
+}
+
+const NONE: never[] = [];
+
+/** The value once it has not changed for a while. */
+function useSettled(value: string, pauseMs: number): string {
+  const [settled, setSettled] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      setSettled(value);
+    }, pauseMs);
+    return () => {
+      clearTimeout(timer);
+    };
+  }, [value, pauseMs]);
+  return settled;
+}
+
+function Submit({ text }: { text: string }) {
+  const navigate = useNavigate();
+  const [held, setHeld] = useState(false);
+  // One key for one text: who presses twice, or again after a lost connection, submits one job.
+  const key = useRef({ of: "", key: "" });
+  const sending = useMutation({
+    mutationFn: () => {
+      const what = `${String(held)} ${text}`;
+      if (key.current.of !== what) {
+        key.current = { of: what, key: crypto.randomUUID() };
+      }
+      return submit(text, key.current.key, held);
+    },
+    onSuccess: (job) => navigate({ to: "/jobs/$job", params: { job: job.id } }),
+  });
+  return (
+    <section className="sheet submit-bar" aria-label="Submit">
+      <button
+        className="primary"
+        disabled={sending.isPending || sending.isSuccess}
+        onClick={() => {
+          sending.mutate();
+        }}
+      >
+        {sending.isPending ? "Submitting…" : "Submit"}
+      </button>
+      <label className="row">
+        <input
+          type="checkbox"
+          checked={held}
+          onChange={(event) => {
+            setHeld(event.target.checked);
+          }}
+        />
+        Hold it until it is released
+      </label>
+      {sending.error && (
+        <p className="tone-bad" role="alert">
+          {sending.error.message}
+        </p>
+      )}
+    </section>
+  );
+}

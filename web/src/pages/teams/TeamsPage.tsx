@@ -1,0 +1,95 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+
+import type { Team } from "../../api/client";
+import { queries } from "../../api/queries";
+import { Bar, Empty, Loaded } from "../../parts/Loaded";
+import { amounts, unused } from "./amounts";
+import { FairShare } from "./FairShare";
+import "./teams.css";
+import { Usage } from "./Usage";
+
+export function TeamsPage(): ReactNode {
+  const teams = useQuery(queries.teams());
+  return (
+    <>
+      <h1>Teams</h1>
+      <Loaded query={teams}>
+        {(found) =>
+          found.length === 0 ? (
+            <Empty>No team has a quota or a job. Every team may use what is free.</Empty>
+          ) : (
+            <>
+              <QuotaTree teams={found} />
+              <FairShare teams={found} />
+            </>
+          )
+        }
+      </Loaded>
+      <Usage />
+    </>
+  );
+}
+
+/** What each team is guaranteed and what it uses, with the teams below it. */
+function QuotaTree({ teams }: { teams: Team[] }) {
+  return (
+    <section className="sheet">
+      <h2>Quotas</h2>
+      <div className="across">
+        <table>
+          <thead>
+            <tr>
+              <th>Team</th>
+              <th>Used</th>
+              <th>Guaranteed</th>
+              <th title="Used above its guarantee">Borrowed</th>
+              <th title="Guaranteed and not used: others may borrow it until the team wants it back">Lent or free</th>
+              <th>Limit</th>
+              <th className="number">Running</th>
+              <th className="number">Waiting</th>
+            </tr>
+          </thead>
+          <tbody>
+            {teams.map((team) => (
+              <TeamRow key={team.path} team={team} />
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}
+
+function TeamRow({ team }: { team: Team }) {
+  const parts = team.path.split("/");
+  const used = team.used["*"] ?? 0;
+  const whole = Object.entries(team.guaranteed).reduce((sum, [, count]) => sum + count, 0);
+  return (
+    <tr data-testid="team-row" data-team={team.path}>
+      <td>
+        <span style={{ paddingLeft: (parts.length - 1) * 18 }}>
+          <Link to="/jobs" search={{ team: team.path }} title={team.path}>
+            {parts.at(-1)}
+          </Link>
+        </span>
+        {team.warnings.map((warning) => (
+          <p key={warning} className="tone-warn small warning">
+            {warning}
+          </p>
+        ))}
+      </td>
+      <td className="used">
+        {amounts(team.used)}
+        {whole > 0 && <Bar part={used} whole={whole} label={`used of what ${team.path} is guaranteed`} />}
+      </td>
+      <td>{amounts(team.guaranteed)}</td>
+      <td className={Object.keys(team.borrowed).length > 0 ? "tone-wait" : ""}>{amounts(team.borrowed)}</td>
+      <td>{amounts(unused(team))}</td>
+      <td>{Object.keys(team.limit).length > 0 ? amounts(team.limit) : <span className="soft">none</span>}</td>
+      <td className="number">{team.running}</td>
+      <td className="number">{team.waiting}</td>
+    </tr>
+  );
+}

@@ -1,0 +1,94 @@
+import { useQuery } from "@tanstack/react-query";
+import { useMemo, useState } from "react";
+
+import { clusterQueries, type History, type Span, SPANS } from "../../api/clusterQueries";
+import { Choice } from "../../parts/Choice";
+import { Empty, Loaded } from "../../parts/Loaded";
+import { TimeChart } from "../../parts/TimeChart";
+import { gpus } from "../../words/amounts";
+import { ofTopTeams, times } from "../../words/series";
+
+const SPAN_NAMES = Object.keys(SPANS) as Span[];
+const HOUR_S = 3600;
+const rounded = (value: number) => gpus(Math.round(value * 10) / 10);
+
+/** What teams used, borrowed and cost over time. */
+export function Usage() {
+  const [span, setSpan] = useState<Span>("a day");
+  const history = useQuery(clusterQueries.history(span));
+  return (
+    <section className="sheet usage">
+      <div className="row">
+        <h2>Over time</h2>
+        <Choice
+          label="How far back"
+          value={span}
+          options={SPAN_NAMES}
+          shown={(each) => `the last ${each.replace(/^a /, "")}`}
+          onChoose={setSpan}
+        />
+      </div>
+      <Loaded query={history}>{(found) => <UsageOf history={found} />}</Loaded>
+    </section>
+  );
+}
+
+function UsageOf({ history }: { history: History }) {
+  const when = useMemo(() => times(history), [history]);
+  const used = useMemo(() => ofTopTeams(history, (team) => team.used_gpu_s), [history]);
+  const borrowed = useMemo(() => ofTopTeams(history, (team) => team.borrowed_gpu_s), [history]);
+  const teams = Object.entries(history.teams);
+  if (when.length < 2 || teams.length === 0) {
+    return <Empty>No team has used anything in this time.</Empty>;
+  }
+  const isPriced = teams.some(([, team]) => team.cost !== null);
+  return (
+    <>
+      <div className="charts">
+        <div>
+          <h3>GPUs used</h3>
+          <TimeChart label="GPUs used by team" times={when} series={used} stack shown={rounded} />
+        </div>
+        <div>
+          <h3>GPUs borrowed</h3>
+          <TimeChart label="GPUs borrowed by team" times={when} series={borrowed} stack shown={rounded} />
+        </div>
+      </div>
+      <div className="across">
+        <table>
+          <thead>
+            <tr>
+              <th>Team</th>
+              <th className="number">GPU hours</th>
+              <th className="number">of these borrowed</th>
+              {isPriced && (
+                <th className="number" title="GPU hours times the price of their pool">
+                  Cost
+                </th>
+              )}
+            </tr>
+          </thead>
+          <tbody>
+            {teams.map(([path, team]) => (
+              <tr key={path}>
+                <td>{path}</td>
+                <td className="number">{hours(team.used_gpu_s)}</td>
+                <td className="number">{hours(team.borrowed_gpu_s)}</td>
+                {isPriced && <td className="number">{sum(team.cost ?? []).toFixed(2)}</td>}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {isPriced && <p className="soft small">Cost is GPU hours times the price of the pool that they were used in.</p>}
+    </>
+  );
+}
+
+function hours(sums: number[]): string {
+  return (sum(sums) / HOUR_S).toFixed(1);
+}
+
+function sum(numbers: number[]): number {
+  return numbers.reduce((all, each) => all + each, 0);
+}

@@ -1,0 +1,28 @@
+import type { Team } from "../../api/client";
+import { gpus } from "../../words/amounts";
+
+/** "16 h100, 8 a100". The sum over all types is left out where the types are named. */
+export function amounts(byType: Record<string, number>): string {
+  const types = Object.entries(byType);
+  const named = types.filter(([type]) => type !== "*" && type !== "");
+  const shown = named.length > 0 ? named : types.filter(([type]) => type === "*");
+  return shown.map(([type, count]) => `${gpus(count)} ${type === "*" ? "GPUs" : type}`).join(", ") || "–";
+}
+
+/** What a team is guaranteed and does not use now, by type. */
+export function unused(team: Team): Record<string, number> {
+  const left = Object.entries(team.guaranteed).map(([type, count]) => [type, count - (team.used[type] ?? 0)] as const);
+  return Object.fromEntries(left.filter(([, count]) => count > 0));
+}
+
+/** The teams that compete with each other, those with the same team above them, the lowest share first. */
+export function rivals(teams: Team[]): { above: string; teams: Team[] }[] {
+  const found = new Map<string, Team[]>();
+  for (const team of teams) {
+    const above = team.path.split("/").slice(0, -1).join("/");
+    found.set(above, [...(found.get(above) ?? []), team]);
+  }
+  return [...found]
+    .filter(([, inside]) => inside.length > 1)
+    .map(([above, inside]) => ({ above, teams: [...inside].sort((one, other) => one.share - other.share) }));
+}

@@ -1,0 +1,39 @@
+/**
+ * Who is signed in. The cookie has one half of the session's secret, and no script can read it. The other half is kept
+ * here, for pages of this address and port only.
+ */
+
+const PAGE_HALF = "muster.page";
+
+export function pageHalf(): string {
+  return localStorage.getItem(PAGE_HALF) ?? "";
+}
+
+export function isSignedIn(): boolean {
+  return pageHalf() !== "";
+}
+
+export function forgetSession(): void {
+  localStorage.removeItem(PAGE_HALF);
+}
+
+export type SignInWith = { code: string } | { token: string };
+
+/** Sign in. The error's message says what to do when it fails. */
+export async function signIn(body: SignInWith): Promise<void> {
+  const answer = await fetch("/session", {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  const said = (await answer.json()) as { page?: string; detail?: string };
+  if (!answer.ok || said.page === undefined) {
+    throw new Error(said.detail ?? "the server did not let this browser in");
+  }
+  localStorage.setItem(PAGE_HALF, said.page);
+}
+
+export async function signOut(): Promise<void> {
+  await fetch("/session", { method: "DELETE", headers: { "X-Muster-Page": pageHalf() } });
+  forgetSession();
+}
