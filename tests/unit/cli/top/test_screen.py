@@ -95,9 +95,9 @@ def keys_of(top: Top) -> list[str]:
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60), (40, 12)])
 def test_the_whole_picture_is_on_one_screen(server: FakeServer, size: tuple[int, int]) -> None:
     async def scene(pilot: Pilot[None], top: Top) -> None:
-        words = ("48.25 of 63 GPUs", "job-12", "log of rank 0", "step 3", "? help")
+        words = ["48.25 of 63 GPUs", "job-12", "log of rank 0", "step 3", "? help"]
         if size[1] >= 24:
-            words += ("n1 AAAAAAAA", "main", "spot", "standard")
+            words += ["n1 AAAAAAAA", "main", "spot", "standard"]
         # The layout follows the size of the window one frame after the first answer.
         await until(pilot, lambda: all(word in screen_of(top) for word in words))
 
