@@ -112,19 +112,17 @@ _MURI3 = partial(_from_file, name="muri_trace3")
 _GAVEL = partial(_from_file, name="gavel_philly_hetero")
 _NEW_LOGNORMAL = partial(_new, durations="lognormal", stretch=20)
 _NEW_PARETO = partial(_new, durations="pareto", gangs=WHOLE_NODES, stretch=3)
+_NEW_TWO_MODES = partial(_new, durations="bimodal", gangs=WITHIN_A_NODE, jobs=1_200, stretch=20)
 TRIALS = {
-    "two_modes": _trial(
-        partial(_new, seed=22, durations="bimodal", gangs=WITHIN_A_NODE, jobs=1_200, stretch=20),
-        1.1,
-        "fair",
-        1,
-        Role.JUDGED,
-    ),
-    "gavel_fair": _trial(partial(_GAVEL, first=5_000, jobs=600, stretch=20), 1.2, "fair", 1, Role.JUDGED),
-    "new_lognormal": _trial(
-        partial(_NEW_LOGNORMAL, seed=43, gangs=WITHIN_A_NODE, jobs=2_000), 1.1, "fair", 1, Role.JUDGED
-    ),
-    "gavel_muster": _trial(partial(_GAVEL, first=9_000, jobs=600, stretch=20), 1.1, "muster", 1, Role.JUDGED),
+    "two_modes_again": _trial(partial(_NEW_TWO_MODES, seed=52), 1.1, "fair", 1, Role.JUDGED),
+    "gavel_late": _trial(partial(_GAVEL, first=12_000, jobs=600, stretch=20), 1.2, "fair", 1, Role.JUDGED),
+    "gavel_early": _trial(partial(_GAVEL, first=3_000, jobs=600, stretch=20), 1.2, "fair", 1, Role.JUDGED),
+    "new_pareto": _trial(partial(_NEW_PARETO, seed=54, jobs=1_000), 1.1, "muster", 2, Role.JUDGED),
+    "philly_third_team": _trial(partial(_of_team, place=2, first_day=7, jobs=500), 0.9, "fair", 3, Role.JUDGED),
+    "gavel_fair": _trial(partial(_GAVEL, first=5_000, jobs=600, stretch=20), 1.2, "fair", 1),
+    "two_modes": _trial(partial(_NEW_TWO_MODES, seed=22), 1.1, "fair", 1),
+    "new_lognormal": _trial(partial(_NEW_LOGNORMAL, seed=43, gangs=WITHIN_A_NODE, jobs=2_000), 1.1, "fair", 1),
+    "gavel_muster": _trial(partial(_GAVEL, first=9_000, jobs=600, stretch=20), 1.1, "muster", 1),
     "lognormal": _trial(partial(_NEW_LOGNORMAL, seed=32, gangs=WITHIN_A_NODE, jobs=1_000), 1.1, "fair", 1),
     "pareto": _trial(partial(_NEW_PARETO, seed=34, jobs=1_000), 1.1, "fair", 2),
     "exponential": _trial(
