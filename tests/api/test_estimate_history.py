@@ -19,7 +19,8 @@ from tests.builders import a_job
 ENOUGH = len(USUAL_MILLI)
 SAID = 9
 """Minutes. One is added to every estimate, so what took twenty took twice as long."""
-APART_MS = 5 * MINUTE_MS
+APART_MS = 30 * MINUTE_MS
+"""Each estimate is made after the one before it came true."""
 
 
 def a_record(job: str, *, started_ms: int | None = None, state: JobState = JobState.QUEUED) -> Job:

@@ -7,7 +7,9 @@ last ones: each start that the factor would have covered lowers it a little, and
 it nine times as much, so that in the long run nine in ten are covered, neither fewer nor more (adaptive conformal
 inference; for the median both steps are equal). Jobs that still wait beyond their estimate count too:
 otherwise a queue that grows would be judged by the jobs that were lucky. Before a cluster has a history of its own,
-what is usual elsewhere stands for it; each start that is learnt takes the place of a part of that.
+what is usual elsewhere stands for it, and what is learnt takes the place of that part by part. Jobs of one burst are
+late or early together, so a hundred of them say little more about the next burst than two. Estimates that were made
+before the first of them came true are therefore one generation, and count together.
 
 The later estimate is about jobs that have to wait, so it learns from waits of at least a minute. The same history gives
 the same corrections, and no correction exceeds its bounds.
@@ -33,6 +35,9 @@ STEP = 40
 """How far one start moves the quantile that is used: up by the part that should be covered times this if it was missed,
 down by the rest if it was covered. Chosen on the tuned cases of `benchmarks/estimates.py`: what is learnt only when
 a job starts comes late, so that larger steps overshoot."""
+PER_GENERATION = 2
+"""How many starts of one generation take the place of usual ones, at most. Chosen on the tuned cases: with more of them
+a large burst after small ones is told times that are much too early, with one of them all are told times too late."""
 LEVEL_MIN, LEVEL_MAX = 2_000, 9_900
 """The bounds of that quantile."""
 USUAL_MILLI = (
@@ -91,7 +96,7 @@ class _Factors:
             is_covered = score_milli <= _bounded(_quantile(self._learnt.in_order(), self._level))
             moved = -STEP * (100 - self._percent) // 100 if is_covered else STEP * self._percent // 100
             self._level = min(max(self._level + moved, LEVEL_MIN), LEVEL_MAX)
-            self._learnt.add(score_milli)
+            self._learnt.add(score_milli, made_ms, made_ms + wait_ms)
 
     def corrected(
         self, estimate_ms: int | None, now_ms: int, still_open: Sequence[tuple[int | None, int]]
@@ -114,18 +119,35 @@ class _Scores:
     def __init__(self) -> None:
         self._latest: deque[int] = deque()
         self._sorted: list[int] = []
+        self._evidence = 0
+        """How many of the usual ones they take the place of."""
+        self._in_generation = 0
+        self._known_from_ms: int | None = None
+        """When the first estimate of the present generation came true: later ones could learn from it."""
 
-    def add(self, score_milli: int) -> None:
+    def add(self, score_milli: int, made_ms: int, started_ms: int) -> None:
+        if self._known_from_ms is None or made_ms >= self._known_from_ms:
+            self._in_generation = 0
+            self._known_from_ms = started_ms
+        self._known_from_ms = min(self._known_from_ms, started_ms)
+        self._in_generation += 1
+        self._evidence += self._in_generation <= PER_GENERATION
         if len(self._latest) == WINDOW:
             del self._sorted[bisect_left(self._sorted, self._latest.popleft())]
         self._latest.append(score_milli)
         insort(self._sorted, score_milli)
 
     def in_order(self) -> list[int]:
-        """All of them, with as many usual ones, evenly chosen, as are missing to their number."""
-        missing = max(len(USUAL_MILLI) - len(self._sorted), 0)
-        usual = [USUAL_MILLI[(2 * place + 1) * len(USUAL_MILLI) // (2 * missing)] for place in range(missing)]
-        return sorted([*self._sorted, *usual])
+        """All of them, or before there is enough evidence as many as there is, evenly chosen, and usual ones."""
+        missing = len(USUAL_MILLI) - self._evidence
+        if missing <= 0:
+            return self._sorted
+        return sorted([*_evenly(self._sorted, self._evidence), *_evenly(USUAL_MILLI, missing)])
+
+
+def _evenly(ordered: Sequence[int], count: int) -> list[int]:
+    """So many of them, as far apart as possible."""
+    return [ordered[(2 * place + 1) * len(ordered) // (2 * count)] for place in range(count)]
 
 
 def _wait_ms(estimate_ms: int, made_ms: int) -> int:

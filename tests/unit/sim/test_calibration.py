@@ -9,7 +9,8 @@ from muster.model.policy import HOUR_MS, MINUTE_MS
 MADE_MS = 7 * HOUR_MS
 ENOUGH = len(USUAL_MILLI)
 """After so many starts only the cluster's own history counts."""
-APART_MS = 5 * MINUTE_MS
+APART_MS = 200 * HOUR_MS
+"""Longer than any wait here, so that each estimate is made after the one before it came true."""
 
 
 def an_estimate(p50_min: float, p90_min: float) -> StartEstimate:
@@ -24,13 +25,19 @@ def at_minutes(p50_min: int, p90_min: int) -> StartEstimate:
 
 
 def learn(calibration: Calibration, waits_min: list[int], raw: StartEstimate) -> None:
+    for place, wait_min in enumerate(waits_min):
+        learn_one(calibration, place, wait_min, raw)
+
+
+def learn_one(
+    calibration: Calibration, place: int, wait_min: int, raw: StartEstimate, apart_ms: int = APART_MS
+) -> None:
     assert raw.p50_ms is not None
     assert raw.p90_ms is not None
-    for place, wait_min in enumerate(waits_min):
-        later_ms = place * APART_MS
-        made_ms = MADE_MS + later_ms
-        moved = StartEstimate(p50_ms=raw.p50_ms + later_ms, p90_ms=raw.p90_ms + later_ms)
-        calibration.learn(moved, made_ms=made_ms, started_ms=made_ms + wait_min * MINUTE_MS)
+    later_ms = place * apart_ms
+    made_ms = MADE_MS + later_ms
+    moved = StartEstimate(p50_ms=raw.p50_ms + later_ms, p90_ms=raw.p90_ms + later_ms)
+    calibration.learn(moved, made_ms=made_ms, started_ms=made_ms + wait_min * MINUTE_MS)
 
 
 def corrected(calibration: Calibration, raw: StartEstimate, *still_open: OpenEstimate) -> StartEstimate:
@@ -50,8 +57,8 @@ def test_without_a_history_what_is_usual_elsewhere_stands_for_it() -> None:
 
 def test_each_start_takes_the_place_of_a_part_of_what_is_usual() -> None:
     calibration, waits = Calibration(), []
-    for _ in range(ENOUGH):
-        learn(calibration, [20], an_estimate(20, 20))
+    for place in range(ENOUGH):
+        learn_one(calibration, place, 20, an_estimate(20, 20))
         waits.append(minutes(corrected(calibration, an_estimate(20, 20)).p90_ms))
     assert waits == sorted(waits, reverse=True)
     assert waits[-1] == 20
@@ -86,8 +93,19 @@ def test_nine_in_ten_are_covered_also_while_waits_get_longer_or_shorter(trend: f
     for number in range(400):
         wait_min = max(round(40 * chance.lognormvariate(0, 0.8) * trend**number), 1)
         covered += wait_min <= minutes(corrected(calibration, raw).p90_ms)
-        calibration.learn(raw, made_ms=MADE_MS, started_ms=MADE_MS + wait_min * MINUTE_MS)
+        learn_one(calibration, number, wait_min, raw)
     assert 0.87 <= covered / 400 <= 0.94
+
+
+def test_jobs_of_one_burst_teach_little_more_than_one_of_them() -> None:
+    """A small burst that started early does not shorten what the next burst is told by as much as twenty bursts do."""
+    one_burst, many, none = Calibration(), Calibration(), Calibration()
+    for place in range(ENOUGH):
+        learn_one(one_burst, place, 10, an_estimate(50, 50), apart_ms=0)
+        learn_one(many, place, 10, an_estimate(50, 50))
+    told = [minutes(corrected(each, an_estimate(50, 50)).p90_ms) for each in (many, one_burst, none)]
+    assert told[0] == 10
+    assert told[1] > 0.8 * told[2]
 
 
 def test_one_start_that_went_wrong_does_not_decide_alone() -> None:
