@@ -9,7 +9,8 @@ inference; for the median both steps are equal). Jobs that still wait beyond the
 otherwise a queue that grows would be judged by the jobs that were lucky. Before a cluster has a history of its own,
 what is usual elsewhere stands for it, and what is learnt takes the place of that part by part. Jobs of one burst are
 late or early together, so a hundred of them say little more about the next burst than two. Estimates that were made
-before the first of them came true are therefore one generation, and count together.
+before the first of them came true are therefore one generation, and for the later estimate they count together. For the
+median they do not, because it has no safe side.
 
 The later estimate is about jobs that have to wait, so it learns from waits of at least a minute. The same history gives
 the same corrections, and no correction exceeds its bounds.
@@ -36,8 +37,8 @@ STEP = 40
 down by the rest if it was covered. Chosen on the tuned cases of `benchmarks/estimates.py`: what is learnt only when
 a job starts comes late, so that larger steps overshoot."""
 PER_GENERATION = 2
-"""How many starts of one generation take the place of usual ones, at most. Chosen on the tuned cases: with more of them
-a large burst after small ones is told times that are much too early, with one of them all are told times too late."""
+"""How many starts of one generation take the place of usual ones in the later estimate, at most. Chosen on the tuned
+cases: with three a large burst after small ones is told times that are much too early, with one all are told late."""
 LEVEL_MIN, LEVEL_MAX = 2_000, 9_900
 """The bounds of that quantile."""
 USUAL_MILLI = (
@@ -58,8 +59,8 @@ class Calibration:
     """What was learnt from estimates whose jobs have started since."""
 
     def __init__(self) -> None:
-        self._p50 = _Factors(50, learns_from_ms=1)
-        self._p90 = _Factors(90, learns_from_ms=MINUTE_MS)
+        self._p50 = _Factors(50, learns_from_ms=1, per_generation=WINDOW)
+        self._p90 = _Factors(90, learns_from_ms=MINUTE_MS, per_generation=PER_GENERATION)
 
     def learn(self, raw: StartEstimate, *, made_ms: int, started_ms: int) -> None:
         """Learn from a job that has started: `raw` is its uncorrected estimate."""
@@ -83,12 +84,12 @@ class Calibration:
 class _Factors:
     """The factor that corrects one quantile."""
 
-    def __init__(self, percent: int, *, learns_from_ms: int) -> None:
+    def __init__(self, percent: int, *, learns_from_ms: int, per_generation: int) -> None:
         self._percent = percent
         self._level = WHOLE * percent // 100
         """The quantile of the scores that is used."""
         self._learns_from_ms = learns_from_ms
-        self._learnt = _Scores()
+        self._learnt = _Scores(per_generation)
 
     def learn(self, estimate_ms: int | None, made_ms: int, wait_ms: int) -> None:
         if estimate_ms is not None and wait_ms >= self._learns_from_ms:
@@ -116,7 +117,8 @@ class _Factors:
 class _Scores:
     """The latest ratios of true to estimated waits, in thousandths, in the order of arrival and sorted."""
 
-    def __init__(self) -> None:
+    def __init__(self, per_generation: int) -> None:
+        self._per_generation = per_generation
         self._latest: deque[int] = deque()
         self._sorted: list[int] = []
         self._evidence = 0
@@ -131,7 +133,7 @@ class _Scores:
             self._known_from_ms = started_ms
         self._known_from_ms = min(self._known_from_ms, started_ms)
         self._in_generation += 1
-        self._evidence += self._in_generation <= PER_GENERATION
+        self._evidence += self._in_generation <= self._per_generation
         if len(self._latest) == WINDOW:
             del self._sorted[bisect_left(self._sorted, self._latest.popleft())]
         self._latest.append(score_milli)
