@@ -13,7 +13,6 @@ import time
 from pathlib import Path
 
 from muster.backends.local import LocalBackend
-from muster.backends.local.supervisor_address import supervisor_address
 from muster.model.events import WorkersExited
 from muster.model.ids import JobId, NodeName, TeamPath, TierName
 from muster.model.instructions import KillWorkers, StartWorkers
@@ -23,6 +22,7 @@ from muster.model.records import evolve
 from muster.model.resources import Request
 from muster.model.spec import JobSpec, RoleSpec
 from muster.model.telemetry import RankProgress
+from muster.worker.supervisor_address import supervisor_address
 
 JOBS = 500
 SINGLE_STARTS = 100

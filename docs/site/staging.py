@@ -87,6 +87,7 @@ def _contents() -> str:
                     "docs/guides/tour",
                     "docs/guides/survive",
                     "docs/guides/operate",
+                    "docs/guides/agents",
                     "docs/COMMAND_LINE",
                     "docs/guides/slurm",
                     "docs/SIMULATOR",

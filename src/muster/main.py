@@ -26,11 +26,12 @@ from muster.access.attempt_keyring import grant_job_access
 from muster.access.local_token import local_token
 from muster.access.shared_account import shared_account_warning
 from muster.api.app import create_app
-from muster.api.deps import Audience, Deps, Settings
+from muster.api.deps import Agents, Audience, Deps, Settings
 from muster.api.front.hosts import allowed_hosts
 from muster.api.lookups.estimate_file import ESTIMATES_FILE
 from muster.api.problems.concealing import concealing
 from muster.api.server import Listening, address_of, bound, serve
+from muster.backends.agents.mirrored_files import MirroredFiles
 from muster.backends.local.backend import LocalBackend
 from muster.backends.local.ending import all_node_folders, end_supervisors
 from muster.backends.local.takeover import Charge, GoverningDatabase, Wanted, take_charge
@@ -56,7 +57,7 @@ from muster.live.watching.stack_files import StackFiles
 from muster.locks import alone_in
 from muster.model.errors import MusterError, NotFound
 from muster.model.events import ObservedEvent
-from muster.model.ids import JobId
+from muster.model.ids import LOCAL_ENGINE, JobId
 from muster.model.printable import printable
 from muster.private_files import claim_folder
 from muster.processes import entry, root_warning
@@ -251,6 +252,7 @@ def _control(options: Options, store: SqlStore, url: str) -> Iterator[tuple[Cont
             job_key=grant_job_access(options.home, url).key,
             simulator=SIMULATOR,
             kept_estimates=options.home / ESTIMATES_FILE,
+            agents=_agents(options, backend),
             settings=_api_settings(options),
         )
         monitor.start()
@@ -287,6 +289,16 @@ def _watches(options: Options, backend: LocalBackend, now_ms: int) -> Watches:
         ),
         hangs=hangs,
         stack_files=stack_files,
+    )
+
+
+def _agents(options: Options, backend: LocalBackend) -> Agents:
+    """What agents of nodes on other machines connect to."""
+    elsewhere = frozenset(node.name for node in options.layout.cluster.nodes if node.engine != LOCAL_ENGINE)
+    return Agents(
+        switchboard=backend.switchboard,
+        files=MirroredFiles(options.home, backend.has_run),
+        expects=elsewhere.__contains__,
     )
 
 

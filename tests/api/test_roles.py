@@ -90,6 +90,7 @@ SEEN_BY_ALL = (401, 200, 200, 200, 200, 200, 200, 200)
 JOB_SEEN = (401, 404, 200, 200, 200, 200, 200, 200)
 JOB_CHANGED = (401, 404, 403, 200, 403, 200, 200, 200)
 BY_OPERATORS = (401, 403, 403, 403, 403, 403, 200, 200)
+NOT_NOW_BY_OPERATORS = (401, 403, 403, 403, 403, 403, 409, 409)
 NOTHING_FOR_OPERATORS = (401, 403, 403, 403, 403, 403, 404, 404)
 
 CASES = {
@@ -131,6 +132,7 @@ CASES = {
     "show_health": Case(request="GET /v1/nodes/n1/health", statuses=SEEN_BY_ALL),
     "drain_node": Case(request="POST /v1/nodes/n2/drain", statuses=BY_OPERATORS),
     "undrain_node": Case(request="POST /v1/nodes/n2/undrain", statuses=BY_OPERATORS),
+    "fence_node": Case(request="POST /v1/nodes/n2/fence", statuses=NOT_NOW_BY_OPERATORS),
     "list_reservations": Case(request="GET /v1/reservations", statuses=SEEN_BY_ALL),
     "create_reservation": Case(
         request="POST /v1/reservations",

@@ -15,7 +15,6 @@ from pathlib import Path
 
 from muster.backends.fake import FakeBackend, GangScript
 from muster.backends.local import LocalBackend
-from muster.backends.local.supervisor_address import supervisor_address
 from muster.model.events import GangsFound, NodeLost, NodeUnreachable, ObservedEvent, WorkersExited
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import Command, StartWorkers
@@ -23,6 +22,7 @@ from muster.model.node import Node
 from muster.model.records import evolve
 from muster.model.spec import JobSpec
 from muster.worker.launch.runtime_folder import runtime_folder
+from muster.worker.supervisor_address import supervisor_address
 
 DEADLINE_S = 20.0
 
@@ -48,8 +48,15 @@ class LocalWorld:
         self._scripts: dict[JobId, tuple[GangScript, ...]] = {}
         self._blocked: list[Path] = []
         self._expected: list[ObservedEvent] = []
-        self._real = LocalBackend(home, [Node(name=NodeName(name), gpus=8) for name in ("n0", "n1")])
+        self._real = self._backend(home)
         self._wait(lambda: len(self._real.limits()) == 2)
+
+    def _backend(self, home: Path) -> LocalBackend:
+        return LocalBackend(home, [Node(name=NodeName(name), gpus=8) for name in ("n0", "n1")])
+
+    def _runtime_folders(self) -> tuple[str, ...]:
+        """Where the workers of this world have their folders."""
+        return (str(runtime_folder(self._home)),)
 
     def script(self, job: JobId, *scripts: GangScript) -> None:
         self._scripts[job] = scripts
@@ -74,12 +81,13 @@ class LocalWorld:
     def alive(self, job: JobId) -> tuple[int, ...]:
         """The ranks of which the machine has processes, whatever is reported."""
         self._observe()
-        found, folder = set(), str(runtime_folder(self._home))
+        found, folders = set(), self._runtime_folders()
         for environ in Path("/proc").glob("[0-9]*/environ"):
             with suppress(OSError):
                 text = environ.read_bytes().decode(errors="replace")
                 variables = dict(each.split("=", 1) for each in text.split("\0") if "=" in each)
-                if variables.get("MUSTER_JOB") == job and folder in variables["MUSTER_CHECKPOINT_ASK"]:
+                asked = variables.get("MUSTER_CHECKPOINT_ASK", "")
+                if variables.get("MUSTER_JOB") == job and any(folder in asked for folder in folders):
                     found.add(int(variables["MUSTER_RANK"]))
         return tuple(sorted(found))
 

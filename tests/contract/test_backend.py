@@ -26,6 +26,7 @@ from muster.model.instructions import AskCheckpoint, KillWorkers, SignalStop, St
 from muster.model.job import Cause
 from muster.model.node import Node
 from muster.model.records import evolve
+from tests.contract.agent_world import AgentWorld
 from tests.contract.local_world import LocalWorld
 from tests.unit.core.lifecycle.builders import JOB, a_gang, a_spec
 
@@ -56,9 +57,16 @@ def a_local_world(home: Path) -> Iterator[World]:
         yield world
 
 
+@contextmanager
+def an_agent_world(home: Path) -> Iterator[World]:
+    with closing(AgentWorld(home)) as world:
+        yield world
+
+
 WORLDS: dict[str, Callable[[Path], AbstractContextManager[World]]] = {
     "fake": lambda _: nullcontext(FakeBackend()),
     "local": a_local_world,
+    "agents": an_agent_world,
 }
 """How each is made, given a folder of its own."""
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from muster.backends.local.ownership import traces
-from muster.backends.local.supervisor_address import supervisor_address
 from muster.model.errors import Conflict, NotFound
+from muster.worker.supervisor_address import supervisor_address
 from tests.crash.server import Server, until
 
 CLAIMS = """

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 from muster.backends.local import LocalBackend
 from muster.backends.local.logs import read_log
-from muster.backends.local.supervisor_address import SupervisorAddress, supervisor_address
 from muster.model.events import ObservedEvent, WorkersExited, WorkersStarted
 from muster.model.ids import JobId, NodeName, TeamPath, TierName
 from muster.model.instructions import KillWorkers, SignalStop, StartWorkers
@@ -20,6 +19,7 @@ from muster.model.resources import Request
 from muster.model.spec import CheckpointSpec, JobSpec, Launch, RoleSpec
 from muster.processes import entry
 from muster.worker.launch.runtime_folder import runtime_folder
+from muster.worker.supervisor_address import SupervisorAddress, supervisor_address
 
 DEADLINE_S = 20.0
 """How long anything may take on a machine that is busy with something else."""

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from muster.backends.local import LocalBackend
-from muster.backends.local.supervisor_address import supervisor_address
 from muster.model.errors import InvariantViolated
 from muster.model.events import (
     GangsFound,
@@ -31,6 +30,7 @@ from muster.worker.launch.runtime_folder import exit_record
 from muster.worker.messages import line
 from muster.worker.processes.process_table import boot_id
 from muster.worker.service import address
+from muster.worker.supervisor_address import supervisor_address
 from tests.local.conftest import MakeMachine
 from tests.local.machine import Machine, eventually, is_alive
 

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from muster.backends.local.supervisor_address import supervisor_address
 from muster.model.events import NodeLost, StartFailed, WorkersExited
 from muster.worker.records.journal import Journal
 from muster.worker.records.orphan_cleanup import Unnoted, sweep
+from muster.worker.supervisor_address import supervisor_address
 from tests.local.machine import Machine, eventually, is_alive
 
 ENDS = 'echo $$ ready; until [ -e "$MUSTER_CHECKPOINT_ASK" ]; do sleep 0.02; done; exit 5'

@@ -12,7 +12,7 @@ from muster.core.explaining.in_line import RESERVE
 from muster.core.explaining.place_in_tier import BY_PLACE
 from muster.core.explaining.post_plan import NOT_EMPTY
 from muster.core.explaining.shortage import BESIDE_GPUS
-from muster.model.ids import GpuType, NodeName, TeamPath
+from muster.model.ids import LOCAL_ENGINE, GpuType, NodeName, TeamPath
 from muster.model.job import RunningJob, WaitingJob
 from muster.model.machines.constraint import parse_constraint, satisfies
 from muster.model.node import Node, NodeState
@@ -107,6 +107,13 @@ def _with_team(scenario: Scenario, path: TeamPath, change: Callable[[Team], Team
 
 def _topology(told: Told) -> Scenario:
     return told.with_spec(evolve(told.job.spec, topology=TopologySpec(), parallelism=Parallelism()))
+
+
+def _one_engine(told: Told) -> Scenario:
+    """All nodes are in one engine."""
+    cluster = told.scenario.cluster
+    nodes = tuple(evolve(node, engine=LOCAL_ENGINE, domains=node.domains[1:]) for node in cluster.nodes)
+    return evolve(told.scenario, cluster=evolve(cluster, levels=cluster.levels[1:], nodes=nodes))
 
 
 def _any_type(told: Told) -> Scenario:
@@ -211,6 +218,7 @@ REMOVALS: dict[ReasonCode, Removal] = {
     ReasonCode.QUOTA_LIMIT: _limits,
     ReasonCode.QUOTA_BORROW: _guarantee,
     ReasonCode.TOPOLOGY: _topology,
+    ReasonCode.ENGINE: _one_engine,
     ReasonCode.GPU_TYPE: _any_type,
     ReasonCode.POOL: _admitted,
     ReasonCode.HELD_BY_OTHERS: _nobody_in_front,
@@ -233,6 +241,7 @@ NEVER_TOLD: dict[ReasonCode, str] = {
 
 WOULD_START = (
     ReasonCode.TOPOLOGY,
+    ReasonCode.ENGINE,
     ReasonCode.GPU_TYPE,
     ReasonCode.POOL,
     ReasonCode.SPOT,

@@ -16,6 +16,8 @@ class Permission(StrEnum):
     CLUSTER_SEE = "cluster.see"
     METRICS_SEE = "metrics.see"
     NODES_CHANGE = "nodes.change"
+    AGENTS_CONNECT = "agents.connect"
+    """Connect the agent of a node, with a token that has the node's name."""
     QUOTA_CHANGE = "quota.change"
     """Quotas of the teams below the team on which the caller has it."""
     POLICY_CHANGE = "policy.change"
@@ -33,6 +35,7 @@ _MEMBER = _VIEWER | {Permission.JOBS_SUBMIT, Permission.JOBS_CHANGE}
 _LEAD = _MEMBER | {Permission.JOBS_CHANGE_OTHERS, Permission.QUOTA_CHANGE, Permission.TOKENS_CHANGE}
 _OPERATOR = (_LEAD - {Permission.TOKENS_CHANGE}) | {
     Permission.NODES_CHANGE,
+    Permission.AGENTS_CONNECT,
     Permission.POLICY_CHANGE,
     Permission.AUDIT_SEE,
     Permission.WHAT_IF,

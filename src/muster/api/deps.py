@@ -7,6 +7,8 @@ from pathlib import Path
 
 from muster.api.front.hosts import AllowedHosts
 from muster.api.problems.concealing import Concealing
+from muster.backends.agents.mirrored_files import MirroredFiles
+from muster.backends.agents.switchboard import Switchboard
 from muster.backends.base import LiveBackend
 from muster.core.health import HealthPolicy
 from muster.live.clock import Clock
@@ -15,7 +17,7 @@ from muster.live.publishing.metrics import Metrics
 from muster.live.watching.health_watch import HealthWatch
 from muster.live.watching.progress_watch import JobProgress
 from muster.model.client_limits import BODY_BYTES, JOB_BODY_BYTES, REQUESTS_AT_ONCE, REQUESTS_PER_S, STRANGERS_AT_ONCE
-from muster.model.ids import JobId
+from muster.model.ids import JobId, NodeName
 from muster.model.limits import HEARTBEAT_S, LOG_POLL_S, SEND_S, STREAM_S, WATCHERS
 from muster.store.base import AuditTrail, EventPages, JobArchive
 from muster.token_store import TokenStore
@@ -53,6 +55,16 @@ def _nothing(*_: object) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Agents:
+    """What agents of nodes on other machines connect to."""
+
+    switchboard: Switchboard
+    files: MirroredFiles
+    expects: Callable[[NodeName], bool]
+    """Whether a node of the cluster has an agent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Deps:
     """Everything that the API calls."""
 
@@ -77,4 +89,6 @@ class Deps:
     """The command of a process that answers what-if questions; empty where there is none."""
     kept_estimates: Path | None = None
     """The file in which start estimates and their outcomes outlive a restart."""
+    agents: Agents | None = None
+    """None where all nodes are this machine."""
     settings: Settings = Settings()

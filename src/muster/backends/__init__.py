@@ -4,5 +4,6 @@ base       the port
 agreement  how all ranks of a gang come to save or leave at the same step (agreement_terms: what they say)
 save_pace  when they save next, so that little work is lost
 fake       simulated gangs on a virtual clock
-local      real processes on this machine
+local      real processes on this machine, and on others whose agents connect
+agents     the links to those other machines
 """

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from muster.model.events import ObservedEvent
-from muster.model.ids import JobId
+from muster.model.ids import JobId, NodeName
 from muster.model.instructions import Command
 from muster.model.spec import JobSpec
 from muster.model.telemetry import Telemetry
@@ -189,6 +189,13 @@ class LiveBackend(Backend, Protocol):
 
     def end_runs(self, runs: Iterable[str]) -> None:
         """These runs are over for good: their hot checkpoints are removed once they are copied. Never waits."""
+        ...
+
+    def fenced(self, node: NodeName, because: str) -> None:
+        """Somebody says that a node which cannot be reached is off: nothing of what it ran is left. Never waits.
+
+        Then it is reported as lost, unless it can be reached again by now.
+        """
         ...
 
     def attach(self, job: JobId, beside: Beside | None = None) -> Terminal:

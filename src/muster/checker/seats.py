@@ -106,6 +106,8 @@ def _accepts(spec: JobSpec, node: Node) -> bool:
 
 def _topology(facts: Facts, job: JobId, spec: JobSpec, workers: Placement, starts_ms: int | None) -> Iterator[str]:
     topology = spec.topology
+    if len(dict.fromkeys(facts.nodes[worker.node].engine for worker in workers)) > 1:
+        yield "spread over more than one engine"
     if topology.within is not None and _spread(facts, workers, topology.within) > 1:
         yield f"spread over more than one {topology.within}"
     if topology.spread and len(dict.fromkeys(worker.node for worker in workers)) < len(workers):

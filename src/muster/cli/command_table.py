@@ -85,6 +85,11 @@ LISTED = {
         "Give nodes no new work. What runs there may end in its own time, or is told to leave with --evict.",
     ),
     "undrain": Listed("commands.nodes", CLUSTER, "Let nodes take work again."),
+    "fence": Listed(
+        "commands.nodes",
+        CLUSTER,
+        "Say that nodes which cannot be reached are off. What they ran is started elsewhere.",
+    ),
     "health": Listed(
         "commands.health", CLUSTER, "Show how nodes and their GPUs are: their states, why, and what was measured."
     ),
@@ -130,6 +135,7 @@ LISTED = {
     "whoami": Listed("commands.access", SERVER, "Say which server is used, and as whom."),
     "audit": Listed("commands.audit", SERVER, "Show who did what, and check that nothing of it was changed."),
     "token": Listed("commands.access", SERVER, "Make, list and revoke tokens."),
+    "agent": Listed("commands.agents", SERVER, "Connect machines elsewhere as nodes."),
     "slurm": Listed("commands.slurm", SERVER, "The commands of Slurm: sbatch, srun, squeue and others."),
     "plan": Listed(
         "commands.plan", OFFLINE, "Decide what would start, leave and wait in the situation that FILE describes."

@@ -297,6 +297,10 @@ class Client(Governing):
         """Let a drained node take work again."""
         return build(Node, self._wire.json("POST", f"/v1/nodes/{quoted(node)}/undrain", body=_because(reason)))
 
+    def fence(self, node: str, *, reason: str | None = None) -> Node:
+        """Say that a node which cannot be reached is off, so that what it ran is started elsewhere."""
+        return build(Node, self._wire.json("POST", f"/v1/nodes/{quoted(node)}/fence", body=_because(reason)))
+
     def queue(self) -> Document:
         """How many jobs wait and run by tier and team, the GPUs in use, and the longest wait."""
         answer: Document = self._wire.json("GET", "/v1/queue")

@@ -161,10 +161,11 @@ def _wrong_domain(spec: JobSpec, workers: Placement, setting: Setting) -> list[s
     """A gang stays inside the level it must not leave, and each tensor-parallel group inside the NVLink level."""
     tree, within = setting.tree, spec.topology.within
     found = []
-    if within is not None:
+    level = tree.widest_level if within is None else tree.level_of(within)
+    if level:
         nodes = [tree.index_of[worker.node] for worker in workers]
-        if not tree.are_together(tree.level_of(within), nodes):
-            found.append(f"leaves its {within}")
+        if not tree.are_together(level, nodes):
+            found.append(f"leaves its {tree.levels[level]}")
     for role in spec.roles if spec.parallelism.tensor > 1 else ():
         size = tensor_group(role.request, spec.parallelism.tensor)
         nodes = [tree.index_of[worker.node] for worker in workers if worker.role == role.name]

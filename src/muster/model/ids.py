@@ -17,6 +17,8 @@ LevelName = NewType("LevelName", str)
 """A level of the topology tree, such as `rack`; `node` is always the innermost."""
 
 NODE_LEVEL = LevelName("node")
+ENGINE_LEVEL = LevelName("engine")
+"""The outermost level of a cluster with several engines. No gang spans two."""
 LOCAL_ENGINE = EngineName("local")
 DEFAULT_POOL = PoolName("main")
 

@@ -123,6 +123,14 @@ SUPERVISOR_SILENCE_MS = 60_000
 """A connected supervisor that answers no ping for this long counts as hung. Pings are counted, not time, because a
 control plane that was paused finds the answers when it goes on."""
 
+AGENT_ABSENT_MS = 8_000
+"""A node whose agent is not connected for this long cannot be reached. An agent that lost its connection tries again
+after 0.2 s, and after 5 s at the most. It is less than `CATCH_UP_MS`: after a start nothing is placed on a node before
+its agent had the time to connect."""
+
+AGENT_DIAL_S = 10.0
+"""How long an agent may take to open one more connection, for a user at a terminal."""
+
 SUPERVISOR_END_S = 10.0
 """A supervisor that was told to end is killed after this time, with all that it runs. Usually it takes milliseconds."""
 

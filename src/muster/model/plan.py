@@ -49,6 +49,8 @@ class ReasonCode(StrEnum):
     """Its user asked that it not start yet."""
     PROTECTED = "protected"
     """Running jobs whose place it could take may not be told to leave, or not yet."""
+    ENGINE = "engine"
+    """No engine alone has room for the gang, and no gang spans two."""
 
 
 class Reason(Record, frozen=True, kw_only=True):

@@ -8,6 +8,9 @@
     worker_reports    that workers have started or ended
     worker_process    one worker: its process, output, notices, end
     launch            what a worker needs before it can be started
+    agent             brings a supervisor to another machine, and connects it with the control plane
+    program           how a node runs another program of Muster
+    supervisor_address  where the supervisor of a node is
     gang              a remote shell between the workers of one gang, for MPI and for batch scripts
     processes         everything a worker started: how it is limited, recognised and ended
     output            what a worker printed
@@ -22,5 +25,5 @@
 
 Imports `model`, the small shared modules of Muster, what it shares with `train` (boards and the names of folders), and
 the standard library. It starts in a tenth of a second and stays small, because there is one per node. The library of
-records (msgspec) takes a sixth of that time and a quarter of its memory.
+records (msgspec) takes a sixth of that time and a quarter of its memory. An agent does without it.
 """

@@ -4,7 +4,8 @@ What a control plane sends                     what it receives
     {"token": …, "as": "control", "protocol": n,   {"hello": {…}}, {"alive": gang} for each that runs, {"greeted": …},
      "cluster": …, "epoch": n, "takes_over": …}    then every report it has not acknowledged;
                                                    {"refused": reason} when another control plane governs the node
-    {"do": n, "command": {…}, "meet": {…}}         {"done": n} once it is in the journal; its outcome is reported
+    {"do": n, "command": {…}, "meet": {…},         {"done": n} once it is in the journal; its outcome is reported
+     "given": {…}}                                 ("given" has secrets, for a node that has no home to read them from)
                                                    {"failed": {…}} for a failed start, if the journal is not writable
     {"heard": n}                                   nothing: reports up to n are forgotten
     {"ping": n, "decides": …}                      {"pong": n}; limits are enforced here unless "decides" is true
@@ -41,6 +42,7 @@ from muster.model.reports import StartFailed
 from muster.model.telemetry import Telemetry
 from muster.worker import messages
 from muster.worker.launch.launch_spec import Meeting, NodeContext
+from muster.worker.launch.secret_files import given_by
 from muster.worker.loop import Loop, Timer
 from muster.worker.messages import PROTOCOL, PROTOCOL_OLDEST, BadMessage
 from muster.worker.probes.prober import Prober, ProbeSettings
@@ -321,7 +323,7 @@ class Supervisor:
             case {"do": int(number), "command": dict(body)}:
                 if not self._is_ending:
                     by_agreement = message.get("agreed") is True
-                    self._pool.obey(messages.command(body), _meeting(message.get("meet")), by_agreement=by_agreement)
+                    self._pool.obey(messages.command(body), _meeting(message), by_agreement=by_agreement)
                     self._done.append(number)
             case {"heard": int(number)}:
                 self._journal.add("acked", number)
@@ -376,9 +378,10 @@ def _alive(gang: RegisteredGang) -> Message:
     }
 
 
-def _meeting(body: Any) -> Meeting:
-    match body:
+def _meeting(message: Message) -> Meeting:
+    given = given_by(message.get("given"))
+    match message.get("meet"):
         case {"host": str(host), "port": int(port)}:
-            return Meeting(host=host, port=port)
+            return Meeting(host=host, port=port, given=given)
         case _:
-            return Meeting()
+            return Meeting(given=given)

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from muster.backends.local import link as link_module
-from muster.backends.local import starting, sweeping
+from muster.backends.local import local_link, starting, sweeping
 from muster.backends.local.backlog import Backlog
 from muster.backends.local.handshake import found_gangs
 from muster.backends.local.link import Link, Listener
+from muster.backends.local.local_link import LocalLink
 from muster.backends.local.silence_limit import SilenceLimit
-from muster.backends.local.supervisor_address import SupervisorAddress
 from muster.model.errors import NotFound
 from muster.model.machines.ownership import Leadership
 from muster.model.node_limits import SUPERVISOR_LINE_BYTES
@@ -27,6 +27,7 @@ from muster.processes import entry
 from muster.worker.loop import Loop
 from muster.worker.messages import PROTOCOL, PROTOCOL_OLDEST
 from muster.worker.service import Conversation, Message
+from muster.worker.supervisor_address import SupervisorAddress
 from tests.local.machine import a_node
 
 DEADLINE_S = 10.0
@@ -53,11 +54,11 @@ class Node:
         found = entry(os.getpid())
         assert found is not None
         here = SupervisorAddress(pid=found.pid, start_ticks=found.start_ticks, token="t")
-        patched.setattr(link_module, "supervisor_address", lambda _: here)
-        patched.setattr(link_module, "reach", lambda _: self._pair())
+        patched.setattr(local_link, "supervisor_address", lambda _: here)
+        patched.setattr(local_link, "reach", lambda _: self._pair())
         patched.setattr(signal, "pidfd_send_signal", lambda *_: self.said.append("killed"))
         (home / "nodes" / "n1").mkdir(parents=True)
-        self.link = Link(home, a_node(), self.loop, listener, Leadership())
+        self.link = LocalLink(home, a_node(), self.loop, listener, Leadership())
 
     def _pair(self) -> socket.socket:
         one, other = socket.socketpair()
@@ -264,9 +265,9 @@ def test_a_supervisor_that_answers_nothing_is_ended(node: Node, monkeypatch: pyt
 def test_a_start_that_hangs_is_given_up_and_so_is_waiting_for_it(
     node: Node, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(link_module, "supervisor_address", lambda _: None)
-    monkeypatch.setattr(link_module, "SUPERVISOR_START_MS", 20)
-    monkeypatch.setattr(link_module, "SUPERVISOR_HELLO_MS", 20)
+    monkeypatch.setattr(local_link, "supervisor_address", lambda _: None)
+    monkeypatch.setattr(local_link, "SUPERVISOR_START_MS", 20)
+    monkeypatch.setattr(local_link, "SUPERVISOR_HELLO_MS", 20)
     monkeypatch.setattr(starting, "SUPERVISOR_START_MS", 20)
     started: list[subprocess.Popen[bytes]] = []
 

@@ -101,6 +101,9 @@ class FakeBackend:
         """Note it in `signals`, for tests."""
         self.signals.append((job, number, script_only))
 
+    def fenced(self, node: NodeName, because: str) -> None:
+        """Somebody says that a node is off. In a pretended world every node that is lost is off anyway."""
+
     def end_runs(self, runs: Iterable[str]) -> None:
         """Note them in `runs_over`, for tests."""
         self.runs_over.extend(runs)

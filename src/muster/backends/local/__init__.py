@@ -4,10 +4,11 @@ backend                                the port: commands in, reports out
 worker_routing                         which worker is on which node
 meeting                                where the workers of a gang meet
 training                               what is said about training, and what trainings left
-link                                   one node's supervisor: found, started, talked to, replaced
-supervisor_address starting handshake  where it is, the command that starts it, and what it says about itself
+node_links link                        the links to all nodes; one node's supervisor, and what is said to it
+local_link starting                    a supervisor of this machine: found, started, replaced
+handshake                              what a supervisor says about itself
 silence_limit backlog                  how long to wait for it, and the commands it has not acknowledged
-report_queue                           reports that were not polled yet
+report_queue report_numbers            reports that were not polled yet, and how far those of each node have come
 sweeping ending                        end what a dead supervisor left, or supervisors with everything they run
 ownership takeover                     who owns the nodes, and whether a control plane may lead them
 inventory                              this machine as nodes

@@ -73,16 +73,21 @@ class Attachment:
             self._channel.sendall(line(message))
 
 
-def attach(folder: Path, token: str, job: JobId, beside: Beside | None = None) -> Attachment:
-    """Attach to the terminal of a job on the node whose supervisor keeps this folder, or run a command beside it."""
+def greeting(job: JobId, beside: Beside | None, token: str = "") -> bytes:
+    """What is said first to a supervisor: who is at the terminal of which job, or what to run beside a worker."""
     asked: dict[str, object] = {"as": "viewer"}
     if beside is not None:
         asked = {"as": "beside", "rank": beside.rank, "run": beside.line, "terminal": beside.has_terminal}
+    return line({"token": token, "job": job, **asked})
+
+
+def attach(folder: Path, token: str, job: JobId, beside: Beside | None = None) -> Attachment:
+    """Attach to the terminal of a job on the node whose supervisor keeps this folder, or run a command beside it."""
     channel = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
     place = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         channel.connect(address(place))
-        channel.sendall(line({"token": token, "job": job, **asked}))
+        channel.sendall(greeting(job, beside, token))
     except OSError as error:
         channel.close()
         raise NotFound(f"the supervisor of job {job} cannot be reached: {error.strerror}") from error

@@ -14,21 +14,22 @@ from dataclasses import asdict
 from pathlib import Path
 
 from muster.backends.base import Beside
-from muster.backends.local.attachment import Attachment, attach
+from muster.backends.local.attachment import Attachment
 from muster.backends.local.ending import end_supervisors, last_words, node_folders
 from muster.backends.local.handshake import found_gangs
 from muster.backends.local.job_files import JobFiles
-from muster.backends.local.link import Link, Listener
+from muster.backends.local.link import LOOPBACK, Link, Listener
 from muster.backends.local.meeting.ports import ReservedPorts
 from muster.backends.local.meeting.rendezvous_services import LOOK_MS, RendezvousServices
+from muster.backends.local.node_links import NodeLinks
 from muster.backends.local.pruning import LogPruning
+from muster.backends.local.report_numbers import ReportNumbers
 from muster.backends.local.report_queue import MeasuredValues, ReportQueue
-from muster.backends.local.supervisor_address import supervisor_address
 from muster.backends.local.training.training_talk import TrainingTalk
-from muster.backends.local.worker_routing import WorkerRouting
+from muster.backends.local.worker_routing import WorkerRouting, denied
 from muster.failpoints import failpoint
 from muster.home import Home
-from muster.model.errors import InvariantViolated, NotFound
+from muster.model.errors import InvariantViolated
 from muster.model.events import (
     NodeLost,
     NodeReturned,
@@ -49,8 +50,6 @@ from muster.worker.probes.prober import ProbeSettings
 from muster.worker.service import Message
 
 _log = logging.getLogger("muster.backends.local")
-
-LOOPBACK = "127.0.0.1"
 
 NOBODY = Leadership()
 """No database: for a backend that is used without one."""
@@ -78,19 +77,15 @@ class LocalBackend(JobFiles):
         self._probes = probes
         """What nodes measure; None when they measure nothing."""
         self._tests: deque[tuple[NodeName, int]] = deque()
-        """Tests of nodes that were asked for."""
         self._commands: deque[Command] = deque()
+        self._fenced: deque[tuple[NodeName, str]] = deque()
         self._unplaced: list[Command] = []
         """Stops and kills for workers that may be on a node which has not greeted yet."""
         self._news = ReportQueue()
         self._measured = MeasuredValues()
         self._decided_s: float | None = None
         """When the control plane last decided, by a monotonic clock."""
-        self._received: dict[NodeName, int] = {}
-        self._polled: dict[NodeName, int] = {}
-        self._recorded: dict[NodeName, int] = {}
-        self._heard: dict[NodeName, int] = {}
-        """By node, the number of the last report that was received, polled, recorded, acknowledged."""
+        self._numbers = ReportNumbers()
         self._losses: dict[NodeName, int] = {}
         """By node whose supervisor died unnoticed, the number of the last report before its workers were lost."""
         self._has_news = False
@@ -114,7 +109,10 @@ class LocalBackend(JobFiles):
             refused=self._refused,
             decides=self._decides,
         )
-        self._links = {node.name: Link(home, node, self._loop, listener, leadership, tuple(options)) for node in nodes}
+        self._nodes = NodeLinks(home, nodes, self._loop, listener, leadership, options=tuple(options), ring=self._ring)
+        self._links = self._nodes.by_name
+        self.switchboard = self._nodes.switchboard
+        """Where agents of nodes on other machines connect."""
         self._training = TrainingTalk(self._loop, self._links, self._ring)
         end_supervisors(folder for folder in node_folders(home) if folder.name not in self._links)
         self._thread = threading.Thread(target=self._run, name="local-backend", daemon=True)
@@ -136,7 +134,7 @@ class LocalBackend(JobFiles):
         for node, number, event in self._news.take():
             events.append(event)
             if node != NOWHERE:
-                self._polled[node] = number
+                self._numbers.polled(node, number)
         if was_full:
             self._ring()  # there is room again
         return tuple(events)
@@ -152,8 +150,7 @@ class LocalBackend(JobFiles):
 
     def acknowledge(self) -> None:
         """Everything that `poll` has returned is recorded: the supervisors may forget it."""
-        if self._polled != self._recorded:
-            self._recorded = dict(self._polled)
+        if self._numbers.record():
             self._ring()
 
     def decided(self) -> None:
@@ -162,19 +159,11 @@ class LocalBackend(JobFiles):
 
     def limits(self) -> dict[NodeName, tuple[str, tuple[str, ...]]]:
         """How each node that is up limits its workers (`cgroup2`, `cgroup1`, `rlimits`), and what it does not limit."""
-        return {
-            name: (link.hello.get("limits", ""), tuple(link.hello.get("unlimited", ())))
-            for name, link in self._links.items()
-            if link.is_up
-        }
+        return self._nodes.limits()
 
     def attach(self, job: JobId, beside: Beside | None = None) -> Attachment:
         """The terminal of an interactive job, or a command beside a worker. Waits for the supervisor."""
-        node = self._directory.node_of(job, None if beside is None else beside.rank)
-        found = None if node is None else supervisor_address(Home(self._home).node(node))
-        if node is None or found is None:
-            raise NotFound(f"job {job} runs on no node of this machine")
-        return attach(Home(self._home).node(node), found.token, job, beside)
+        return self._nodes.attach(self._directory.node_of(job, None if beside is None else beside.rank), job, beside)
 
     def stacks(self, job: JobId, timeout_s: float) -> dict[int, str]:
         """What every process of a job is doing now, by rank. May be called on any thread, and waits for their nodes."""
@@ -187,6 +176,15 @@ class LocalBackend(JobFiles):
     def end_runs(self, runs: Iterable[str]) -> None:
         """These runs are over for good: nodes remove their hot checkpoints. May be called on any thread."""
         self._training.end_runs(runs)
+
+    def fenced(self, node: NodeName, because: str) -> None:
+        """Somebody says that a node which cannot be reached is off. May be called on any thread."""
+        self._fenced.append((node, because))
+        self._ring()
+
+    def has_run(self, node: NodeName, job: JobId) -> bool:
+        """True when a job has or had workers on a node. May be called on any thread."""
+        return self._directory.has_run(node, job)
 
     def close(self) -> None:
         """Stop talking to supervisors. They and everything they run go on."""
@@ -242,6 +240,9 @@ class LocalBackend(JobFiles):
         os.eventfd_read(self._bell)
         if self._is_closing:
             self._loop.stop()
+        self._nodes.admit()
+        while self._fenced:
+            self._forget(*self._fenced.popleft())
         while self._commands:
             self._dispatch(self._commands.popleft())
         while self._tests:
@@ -249,9 +250,9 @@ class LocalBackend(JobFiles):
             if self._links[name].hello.get("probes"):
                 self._links[name].say({"test": test})
         self._training.send()
-        for node, number in self._recorded.items():
-            if number > self._heard.get(node, 0) and self._links[node].is_up:
-                self._heard[node] = number
+        for node, number in self._numbers.to_acknowledge():
+            if self._links[node].is_up:
+                self._numbers.acknowledged(node, number)
                 self._links[node].say({"heard": number})
 
     def _decides(self) -> bool:
@@ -271,7 +272,7 @@ class LocalBackend(JobFiles):
     def _is_heard_out(self, link: Link) -> bool:
         """True when every report has come that a node had kept when it greeted, or when none will come."""
         unheard = link.hello.get("unheard", 0)
-        return link.is_swept or (link.has_greeted and self._received.get(link.node.name, 0) >= unheard)
+        return link.is_swept or (link.has_greeted and self._numbers.received(link.node.name) >= unheard)
 
     def _dispatch(self, command: Command) -> None:
         """Send a command to the nodes it concerns."""
@@ -284,6 +285,7 @@ class LocalBackend(JobFiles):
             return
         is_agreed = self._training.agreements.takes(command)
         errands = self._directory.route(command)
+        host = self._nodes.address(self._directory.node_of(command.job))
         if isinstance(command, StartWorkers) and errands and errands[0].port:
             self._services.provide(command, LOOPBACK, errands[0].port)
         for errand in errands:
@@ -292,8 +294,9 @@ class LocalBackend(JobFiles):
                 self._deny(errand.command, ranks_named(errand.command), f"{errand.node} is no node of this machine")
             elif not link.is_lost:
                 failpoint("send.before")
-                meet = {"host": LOOPBACK, "port": errand.port}
-                link.command({"command": encoded(errand.command), "meet": meet, "agreed": is_agreed})
+                meet = {"host": host, "port": errand.port}
+                given = link.given(errand.command) if isinstance(errand.command, StartWorkers) else {}
+                link.command({"command": encoded(errand.command), "meet": meet, "agreed": is_agreed, **given})
                 failpoint("send.after")
         if is_agreed:
             self._training.agreements.begin(command)
@@ -304,16 +307,7 @@ class LocalBackend(JobFiles):
         """Report that workers which no node knows do not exist."""
         if not ranks:
             return
-        self._tell(
-            StartFailed(
-                at_ms=_now_ms(),
-                job=command.job,
-                attempt=command.attempt,
-                generation=command.generation,
-                ranks=ranks,
-                message=message,
-            )
-        )
+        self._tell(denied(command, ranks, message, _now_ms()))
 
     def _greeted(self, link: Link, hello: Message) -> None:
         """A node has greeted: learn what it knows, and note whether it was thought lost or has lost its workers."""
@@ -323,9 +317,7 @@ class LocalBackend(JobFiles):
             self._directory.learn(name, job, attempt, generation, port, ranks)
         for job, attempt, rank in hello.get("doomed", ()):
             self._directory.learn_doomed(name, job, attempt, rank)
-        if hello.get("last", 0) < self._received.get(name, 0):
-            self._received[name] = self._polled[name] = 0  # its folder is new, and numbers its reports from 1
-        self._heard[name] = 0
+        self._numbers.greeted(name, hello.get("last", 0))
         if self._probes is not None and hello.get("probes"):
             link.say({"probes": {**asdict(self._probes), "gpus": link.node.gpus}})
         self._training.greeted(name)
@@ -349,12 +341,22 @@ class LocalBackend(JobFiles):
     def _lost(self, link: Link, because: str) -> None:
         self._tell(NodeUnreachable(at_ms=_now_ms(), node=link.node.name, because=because))
 
+    def _forget(self, node: NodeName, because: str) -> None:
+        """Nothing is left on a node that was fenced, unless it is back by now."""
+        link = self._links.get(node)
+        if link is not None and link.is_lost and not link.is_swept:
+            link.is_swept = True
+            self._gone(node, because)
+
     def _swept(self, link: Link) -> None:
         """Nothing on the node is left. What ended by itself before is reported first: it need not be run again."""
         for event in last_words(Home(self._home).node(link.node.name)):
             self._tell(event)
-        self._directory.swept(link.node.name)
-        self._tell(NodeLost(at_ms=_now_ms(), node=link.node.name, because="it was swept without its supervisor"))
+        self._gone(link.node.name, "it was swept without its supervisor")
+
+    def _gone(self, node: NodeName, because: str) -> None:
+        self._directory.swept(node)
+        self._tell(NodeLost(at_ms=_now_ms(), node=node, because=because))
         self._look_again()
 
     def _refused(self, link: Link, because: str) -> None:
@@ -366,9 +368,8 @@ class LocalBackend(JobFiles):
         match message:
             case {"report": int(number), "event": dict(body)}:
                 name = link.node.name
-                if number <= self._received.get(name, 0):
+                if not self._numbers.is_news(name, number):
                     return
-                self._received[name] = number
                 if number > self._losses.get(name, number):
                     # What it reported before it died was true. Workers that its successor ended are lost with the node.
                     self._tell(NodeUnreachable(at_ms=_now_ms(), node=name, because="its supervisor had ended"))

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from muster.backends.local.supervisor_address import supervisor_address
 from muster.home import Home
 from muster.model.errors import TimedOut
 from muster.model.node_limits import SUPERVISOR_END_S
@@ -13,6 +12,7 @@ from muster.worker.messages import CheckpointReport, WorkerReport, report
 from muster.worker.processes.strays import supervised_nodes
 from muster.worker.records.journal import JOURNAL, recorded
 from muster.worker.records.orphan_cleanup import Unnoted, sweep
+from muster.worker.supervisor_address import supervisor_address
 from muster.worker.worker_reports import KILLED
 
 

@@ -1,31 +1,27 @@
-"""The control plane's link to one node's supervisor: finds or starts it, talks to it, replaces it when it dies.
+"""The control plane's link to the supervisor of one node: talks to it, and says when it cannot.
 
-    away ── none lives ──▶ starting ──▶ greeting ── all of hello ──▶ up
-     │ ▲                      │            ▲ │                       │
-     │ └── pause, doubling ◀──┴── died, hung or never came ◀─────────┘
-     └──── one lives ──────────────────────┘
+    away ──▶ (starting) ──▶ greeting ── all of hello ──▶ up
+     ▲                         │                         │
+     └── pause, doubling ◀─────┴── died, hung, hung up ◀─┘
 
-A successor ends what a dead supervisor left before it greets. Where no successor can be started, the node is swept from
-here, by its journal. Only then is it known that what it ran is gone.
+How the supervisor is found differs: on this machine it is looked for and started (`local_link`), on others an agent
+connects by itself (`agent_link`).
 
 Only the thread that runs the loop calls it.
 """
 
-import contextlib
-import os
-import signal
+import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 
+from muster.backends.base import Beside
+from muster.backends.local.attachment import Attachment
 from muster.backends.local.backlog import Backlog
 from muster.backends.local.silence_limit import SilenceLimit
-from muster.backends.local.starting import Starting
-from muster.backends.local.supervisor_address import SupervisorAddress, reach, supervisor_address
-from muster.backends.local.sweeping import Sweeping
-from muster.home import Home
+from muster.model.ids import JobId
+from muster.model.instructions import StartWorkers
 from muster.model.machines.ownership import Leadership
 from muster.model.node import Node
 from muster.model.node_limits import (
@@ -34,12 +30,12 @@ from muster.model.node_limits import (
     SUPERVISOR_HELLO_MS,
     SUPERVISOR_PAUSE_MAX_MS,
     SUPERVISOR_SILENCE_MS,
-    SUPERVISOR_START_MS,
 )
-from muster.processes import is_same
 from muster.worker.loop import Loop, Timer
 from muster.worker.messages import PROTOCOL, PROTOCOL_OLDEST
 from muster.worker.service import Conversation, Message
+
+LOOPBACK = "127.0.0.1"
 
 RECONNECT_MS = 20
 """Pause between tries to reach a living supervisor: it has just closed the connection, or is about to die."""
@@ -86,47 +82,30 @@ class Listener:
 class Link:
     """The link to one node."""
 
-    def __init__(
-        self,
-        home: Path,
-        node: Node,
-        loop: Loop,
-        listener: Listener,
-        leadership: Leadership,
-        options: tuple[str, ...] = (),
-    ) -> None:
+    def __init__(self, node: Node, loop: Loop, listener: Listener, leadership: Leadership) -> None:
         self.node = node
         self.is_lost = False
         self.has_greeted = False
         """True once it was up, also if it is lost now."""
+        self.is_swept = False
+        """True while it is lost, and nothing of what it ran is left."""
         self.hello: Message = {}
         """What it last said about itself."""
-        self._home = home
-        self._folder = Home(home).node(node.name)
         self._loop = loop
         self._listener = listener
         self._leadership = leadership
-        self._options = options
         self._phase = Phase.AWAY
         self._timer: Timer | None = None
         self._patience = SilenceLimit(SUPERVISOR_HELLO_MS, SUPERVISOR_HELLO_MS / ROUNDS)
         """How long the present phase waits."""
-        self._starting: Starting | None = None
         self._connection: Conversation | None = None
         self._is_held = False
         """True while nothing is read from it."""
         self._backlog = Backlog()
-        self._handle: int | None = None
-        """Tells when the supervisor ends."""
         self._failures = 0
-        self._tries = 0
-        """Tries to reach a living supervisor."""
         self._hang_ups = 0
         """Connections that ended since a greeting was complete."""
         self._up_s = 0.0
-        self._sweeping: Sweeping | None = None
-        self.is_swept = False
-        """True while it is lost, and nothing of what it ran is left."""
 
     @property
     def is_up(self) -> bool:
@@ -134,16 +113,26 @@ class Link:
         return self._phase is Phase.UP
 
     def open(self) -> None:
-        """Find the node's supervisor, or start one."""
-        if self._phase is not Phase.AWAY:
-            return
-        found = supervisor_address(self._folder)
-        if found is not None:
-            self._connect(found)
-        elif self._handle is not None:
-            self._try_again()  # the last supervisor is about to end, and holds the node's lock until then
-        else:
-            self._start()
+        """Find the node's supervisor, or wait for it."""
+        raise NotImplementedError
+
+    def attach(self, job: JobId, beside: Beside | None) -> Attachment:
+        """A user's connection to the supervisor. May be called on any thread, and waits. Raises `NotFound`."""
+        raise NotImplementedError
+
+    def given(self, _start: StartWorkers) -> Message:
+        """What the node needs for a start beside the command, because it cannot read the home; empty when it can."""
+        return {}
+
+    @property
+    def address(self) -> str:
+        """Where other nodes reach this one."""
+        return LOOPBACK
+
+    def end(self) -> None:
+        """Have the supervisor end with everything that it runs."""
+        self.say({"end": True})
+        self.flush()
 
     def say(self, message: Message) -> None:
         """Send a message if the node is up. Unlike a command, it is not kept."""
@@ -173,12 +162,8 @@ class Link:
             self._connection.flush()
 
     def close(self) -> None:
-        """Disconnect. A supervisor that is being started is waited for, so that others find it."""
-        if self._starting is not None:
-            self._starting.wait()
-            self._starting = None
+        """Disconnect. The supervisor goes on."""
         self._hang_up(Phase.CLOSED)
-        self._forget_process()
 
     def _enter(self, phase: Phase) -> None:
         """Enter a phase, and end the timer of the one before."""
@@ -212,39 +197,8 @@ class Link:
                 break
             connection.say(message)
 
-    def _start(self) -> None:
-        """Start a supervisor."""
-        try:
-            self._starting = Starting(self._home, self.node.name, self._loop, self._started, self._options)
-        except OSError as error:
-            self._fail(f"its supervisor cannot be started: {error}")
-            self._sweep()
-            return
-        self._enter(Phase.STARTING)
-        # The command gives up by itself before, unless it is stopped or waits for a dead disk.
-        self._wait(SUPERVISOR_START_MS + SUPERVISOR_HELLO_MS, self._give_up_start)
-
-    def _started(self, code: int) -> None:
-        self._starting = None
-        found = supervisor_address(self._folder)
-        if found is None:
-            self._fail(f"its supervisor cannot be started (exit code {code}): see {self._folder / 'supervisor.log'}")
-            self._sweep()
-        else:
-            self._connect(found)
-
-    def _give_up_start(self) -> None:
-        assert self._starting is not None
-        self._starting.kill()
-        self._starting = None
-        self._fail("its supervisor hangs while it is started")
-
-    def _connect(self, found: SupervisorAddress) -> None:
-        """Connect to a living supervisor, and show it its token."""
-        channel = reach(self._folder) if self._is_watching(found) else None
-        if channel is None:
-            self._try_again()
-            return
+    def _meet(self, channel: socket.socket, token: str) -> None:
+        """Begin a conversation with a supervisor: show it its token, and whose command it is to obey."""
         connection = Conversation(channel, self._loop, hear=self._hear)
         connection.hold(self._is_held)
         connection.closed = self._hung_up
@@ -254,50 +208,11 @@ class Link:
         self._wait(SUPERVISOR_HELLO_MS, lambda: self._kill("its supervisor does not answer"))
         shown = self._leadership
         rule = {"cluster": shown.cluster, "epoch": shown.epoch, "takes_over": shown.takes_over}
-        connection.say({"token": found.token, "as": "control", "protocol": PROTOCOL, **rule})
+        connection.say({"token": token, "as": "control", "protocol": PROTOCOL, **rule})
         connection.flush()
 
-    def _try_again(self) -> None:
-        """Open the link again in a moment. After too many tries, kill the supervisor, which cannot be reached."""
-        self._tries += 1
-        if self._tries * RECONNECT_MS > SUPERVISOR_HELLO_MS:
-            self._kill("its supervisor cannot be reached")
-        else:
-            self._enter(Phase.AWAY)
-            self._later(RECONNECT_MS, self.open)
-
-    def _is_watching(self, found: SupervisorAddress) -> bool:
-        """Watch for its end from now on. False when that is not possible: it has ended, or no descriptor is left."""
-        self._forget_process()
-        try:
-            handle = os.pidfd_open(found.pid)
-        except OSError:
-            return False
-        if not is_same(found.pid, found.start_ticks):
-            os.close(handle)
-            return False
-        self._handle = handle
-        self._loop.watch(handle, readable=self._died)
-        return True
-
-    def _forget_process(self) -> None:
-        if self._handle is not None:
-            self._loop.watch(self._handle)
-            os.close(self._handle)
-        self._handle = None
-
-    def _died(self) -> None:
-        self._forget_process()
-        self._fail("its supervisor has ended")
-
     def _kill(self, because: str) -> None:
-        """Kill a supervisor that does not work. A successor takes over what it left."""
-        if self._phase is Phase.STARTING:
-            return  # it is not there yet
-        if self._handle is not None:
-            with contextlib.suppress(ProcessLookupError):
-                signal.pidfd_send_signal(self._handle, signal.SIGKILL)
-        self._tries = 0
+        """Give up a supervisor that does not work."""
         self._fail(because)
 
     def _hear(self, _: Conversation, message: Message) -> None:
@@ -340,7 +255,7 @@ class Link:
         self._listener.greeted(self, self.hello)
         if not self.is_up:
             return
-        self._tries = self._hang_ups = 0
+        self._hang_ups = 0
         self.is_lost = self.is_swept = False
         self._patience = SilenceLimit(SUPERVISOR_SILENCE_MS, CONTROL_PING_MS)
         self._ping()
@@ -385,14 +300,3 @@ class Link:
         pause_ms = min(50 << min(self._failures, 20), SUPERVISOR_PAUSE_MAX_MS) if self._failures else 0
         self._failures += 1
         self._later(pause_ms, self.open)
-
-    def _sweep(self) -> None:
-        """End what the last supervisor left, because no successor could be started to do it."""
-        if self._sweeping is None and not self.is_swept and self._phase is not Phase.CLOSED:
-            self._sweeping = Sweeping(self._folder, self._loop, self._was_swept)
-
-    def _was_swept(self, is_clean: bool) -> None:
-        self._sweeping = None
-        if is_clean and self.is_lost and self._phase is not Phase.CLOSED:
-            self.is_swept = True
-            self._listener.swept(self)

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -11,6 +10,7 @@ from muster.home import Home
 from muster.model.node_limits import SUPERVISOR_START_MS
 from muster.private_files import open_private
 from muster.worker.loop import Loop
+from muster.worker.program import program
 
 KILL_WAIT_S = 1.0
 """How long to wait until a killed command is gone. One that waits for a disk may take for ever, and is left behind."""
@@ -66,7 +66,7 @@ def _launched(home: Path, node: str, options: tuple[str, ...]) -> subprocess.Pop
     names = ("--home", str(home), "--node", node)
     with open(folder / "supervisor.log", "ab", opener=open_private) as log:
         return subprocess.Popen(
-            [sys.executable, "-P", "-m", "muster.worker", *names, *options],
+            [*program("muster.worker"), *names, *options],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

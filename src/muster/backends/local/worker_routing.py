@@ -85,6 +85,13 @@ class WorkerRouting:
         listing = self._listings.get(job)
         return () if listing is None else tuple(dict.fromkeys(tuple(listing.nodes.values())))
 
+    def has_run(self, node: NodeName, job: JobId) -> bool:
+        """True when a job has or had workers on a node, as far as that is remembered. May be called on any thread."""
+        listing = self._listings.get(job)
+        if listing is None:
+            return False
+        return node in (*tuple(listing.nodes.values()), *tuple(listing.former.values()), *tuple(listing.others))
+
     def is_running(self, job: JobId, attempt: int) -> bool:
         """True while this is the newest attempt of the job, and some of its workers have not ended."""
         listing = self._listings.get(job)
@@ -193,3 +200,15 @@ def _part(command: Command, listing: _Listing, node: NodeName) -> Command:
             return command
         case _:
             assert_never(command)
+
+
+def denied(command: Command, ranks: tuple[int, ...], message: str, at_ms: int) -> StartFailed:
+    """The report that workers which no node knows do not exist."""
+    return StartFailed(
+        at_ms=at_ms,
+        job=command.job,
+        attempt=command.attempt,
+        generation=command.generation,
+        ranks=ranks,
+        message=message,
+    )

@@ -6,6 +6,7 @@ logs stacks attach execute         what their processes print and do, and comman
 checkpoints curve                  what jobs have saved, and what they measured
 changes                            cancelling, holding and changing them
 nodes health quarantine teams top  the cluster
+agents                             machines elsewhere that become nodes
 rules config                       how it decides, and a file that says so
 reservations                       nodes that are set aside
 events audit export                what happened

@@ -1,4 +1,4 @@
-"""`muster nodes`, `muster drain`, `muster undrain`: looking at machines, and taking them out."""
+"""`muster nodes`, `muster drain`, `muster undrain`, `muster fence`: looking at machines, and taking them out."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -67,6 +67,13 @@ def undrain(names: NodeNames, reason: Because = None, output: Printed = Output.T
     """Let nodes take work again."""
     with connect() as client:
         _report([client.undrain(name, reason=reason) for name in names], output, quiet=quiet, told="")
+
+
+@listing.add
+def fence(names: NodeNames, reason: Because = None, output: Printed = Output.TABLE, quiet: Quiet = False) -> None:
+    """Say that nodes which cannot be reached are off. What they ran is started elsewhere."""
+    with connect() as client:
+        _report([client.fence(name, reason=reason) for name in names], output, quiet=quiet, told="")
 
 
 def _report(changed: "list[Node]", output: Output, *, quiet: bool, told: str) -> None:

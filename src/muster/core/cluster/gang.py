@@ -134,7 +134,7 @@ def tensor_group(request: Request, tensor: int) -> int:
 
 def _levels(topology: TopologySpec, setting: Setting) -> tuple[int, int]:
     tree = setting.tree
-    widest = tree.level_of(topology.within) if topology.within is not None else 0
+    widest = tree.level_of(topology.within) if topology.within is not None else tree.widest_level
     prefer = tree.level_of(topology.prefer) if topology.prefer is not None else 0
     return widest, max(prefer, widest)
 

@@ -6,7 +6,7 @@ domain, so that a rack named `r1` in two blocks is two racks.
 
 from collections.abc import Sequence
 
-from muster.model.ids import NODE_LEVEL, LevelName, NodeName, natural
+from muster.model.ids import ENGINE_LEVEL, NODE_LEVEL, LevelName, NodeName, natural
 from muster.model.node import ClusterSpec, Node
 
 
@@ -53,6 +53,11 @@ class Tree:
         self.domain_of.append(domain_of)
         ends = [*starts[1:], len(paths)] if starts else []
         self.ranges.append(list(zip(starts, ends, strict=True)))
+
+    @property
+    def widest_level(self) -> int:
+        """The widest level that a gang may span: the cluster, or an engine where there are several."""
+        return 1 if self.levels[1] == ENGINE_LEVEL else 0
 
     def level_of(self, name: LevelName) -> int:
         """The number of the level called `name`."""

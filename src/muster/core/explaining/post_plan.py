@@ -106,7 +106,9 @@ class PostPlan:
         if not self._fits(self._bare, gang, gang.widest):
             return (_never("it does not fit even on an empty, healthy cluster"),)
         elsewhere = self._where_else(capacity, gang, spec, level)
-        is_enough = any(reason.code is ReasonCode.TOPOLOGY or reason.rule == NOT_EMPTY for reason in elsewhere)
+        is_enough = any(
+            reason.code in (ReasonCode.TOPOLOGY, ReasonCode.ENGINE) or reason.rule == NOT_EMPTY for reason in elsewhere
+        )
         return elsewhere if is_enough else (*elsewhere, shortage(self._free, capacity, gang, level))
 
     def why_not_yet(self, promise: Promise, gang: Gang, spec: JobSpec, level: int, end_ms: int) -> tuple[Reason, ...]:
@@ -128,10 +130,13 @@ class PostPlan:
         Node health is also named when the gang would not fit on the idle cluster as it is.
         """
         found: list[Reason] = []
-        if (level > 0 or any(part.group > 1 for part in gang.parts)) and self._fits(
-            capacity, self._anywhere(gang, spec), 0
+        widest = self._setting.tree.widest_level
+        if (level > widest or any(part.group > 1 for part in gang.parts)) and self._fits(
+            capacity, self._anywhere(gang, spec), widest
         ):
             found.append(self._topology(spec, level))
+        elif level == widest > 0 and self._fits(capacity, gang, 0):
+            found.append(_ACROSS_ENGINES)
         if self._spare_names and self._fits(self._without_spares(), gang, level):
             found.append(self._kept_from_it())
         found += self._unhealthy(gang, level)
@@ -267,7 +272,7 @@ class PostPlan:
 
     def _topology(self, spec: JobSpec, level: int) -> Reason:
         name = self._setting.tree.levels[level]
-        if level > 0:
+        if level > self._setting.tree.widest_level:
             message = f"it would fit across the cluster, but not inside one {name}"
             helps = f"dropping `within: {name}`" if spec.topology.within == name else f"waiting for one {name} less"
             return Reason(code=ReasonCode.TOPOLOGY, message=message, would_help=helps)
@@ -317,6 +322,12 @@ _SPOT = Reason(
 
 NOT_EMPTY = "exclusive"
 """The rule of a gang that wants nodes for itself and would fit if it did not."""
+
+_ACROSS_ENGINES = Reason(
+    code=ReasonCode.ENGINE,
+    message="it would fit across the cluster, but not inside one engine, and no gang spans two",
+    would_help="fewer workers, or more nodes in one engine",
+)
 
 _SHARED_ONLY = Reason(
     code=ReasonCode.FRAGMENTED,

@@ -18,10 +18,21 @@ from muster.formats.text import ranges, units
 from muster.formats.text.document import Document, Problems, read_document
 from muster.formats.text.yaml_text import Loc
 from muster.model.errors import InvalidInput
-from muster.model.ids import DEFAULT_POOL, NODE_LEVEL, GpuType, LevelName, NodeName, PoolName
+from muster.model.ids import (
+    DEFAULT_POOL,
+    ENGINE_LEVEL,
+    LOCAL_ENGINE,
+    NODE_LEVEL,
+    EngineName,
+    GpuType,
+    LevelName,
+    NodeName,
+    PoolName,
+)
 from muster.model.limits import GPUS_PER_NODE, NODES_PER_CLUSTER, TOPOLOGY_LEVELS
 from muster.model.machines.constraint import LABEL_CHARS, is_label
 from muster.model.node import ClusterSpec, Node, NodeState
+from muster.model.records import evolve
 from muster.model.resources import UNTRACKED
 
 NVLINK_LEVELS = ("nvlink", "nvl", "nvl72", "nvlink_domain", "nvl-domain")
@@ -81,6 +92,8 @@ class NodeWire(Wire):
     """GPUs that must not be used, counted from 0."""
     labels: Annotated[tuple[str, ...], PlainValidator(node_labels)] = ()
     """What job files may ask for in `constraint`."""
+    engine: Name = LOCAL_ENGINE
+    """What starts processes there: one of `[[engines]]`. Left out: this machine. No gang spans two."""
 
 
 class ClusterWire(Wire):
@@ -144,11 +157,21 @@ def cluster_part(value: object, problems: Problems, at: Loc) -> ClusterSpec:
     if wire is None:
         return ClusterSpec()
     levels = _levels(wire, problems, at)
-    return ClusterSpec(
-        levels=levels,
-        nodes=_Nodes(levels, problems, (*at, "nodes")).read(wire.nodes),
-        nvlink_level=_nvlink_level(wire, levels, problems, at),
+    return _under_engines(
+        ClusterSpec(
+            levels=levels,
+            nodes=_Nodes(levels, problems, (*at, "nodes")).read(wire.nodes),
+            nvlink_level=_nvlink_level(wire, levels, problems, at),
+        )
     )
+
+
+def _under_engines(cluster: ClusterSpec) -> ClusterSpec:
+    """The same cluster, with its engines as the outermost level if it has several."""
+    if len({node.engine for node in cluster.nodes}) < 2:
+        return cluster
+    nodes = tuple(evolve(node, domains=(node.engine, *node.domains)) for node in cluster.nodes)
+    return evolve(cluster, levels=(ENGINE_LEVEL, *cluster.levels), nodes=nodes)
 
 
 class _Nodes:
@@ -211,6 +234,7 @@ class _Nodes:
                 state=wire.state,
                 bad_gpus=bad_gpus,
                 labels=wire.labels,
+                engine=EngineName(wire.engine),
             )
 
     def _names(self, wire: NodeWire, place: int) -> tuple[str, ...]:

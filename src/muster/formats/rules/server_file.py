@@ -14,8 +14,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PlainValidator
 
-from muster.formats.parts.kinds import Text, text
-from muster.formats.parts.wire import Wire, read_part
+from muster.formats.parts.kinds import Name, Text, text
+from muster.formats.parts.wire import Wire, closest, read_part
 from muster.formats.rules.cluster_file import cluster_from_text
 from muster.formats.rules.configured_cluster import CLUSTER, ConfiguredCluster, find_configured_cluster
 from muster.formats.scenarios.references import read_references, team_at
@@ -24,10 +24,15 @@ from muster.formats.text.units import BadValue, duration_ms, duration_text, mill
 from muster.model.client_limits import ALLOWED_HOSTS, HOST_CHARS
 from muster.model.closed_rules import beyond_those_above, closed
 from muster.model.errors import InvalidInput
+from muster.model.ids import LOCAL_ENGINE
+from muster.model.node import ClusterSpec
 from muster.model.node_limits import MAX_DRAINED_MILLI, PROBE_EVERY_LEAST_MS, PROBE_EVERY_MOST_MS, PROBE_EVERY_MS
 from muster.model.scenario import Rules
 
 _HOST_NAME = re.compile(r"[a-z0-9_.-]+|\*|[0-9a-f:]+")
+ENGINES_MOST = 64
+"""More engines than an organisation has."""
+
 RULES = ("teams", "tiers", "pools", "policy")
 """The tables that say how the scheduler decides. The others say what it runs on."""
 
@@ -101,12 +106,22 @@ class HealthWire(Wire):
     """Run before a drained node returns; exit code 0 is healthy."""
 
 
+class EngineWire(Wire):
+    """One entry of `engines`: what starts processes on some nodes."""
+
+    name: Name
+    """What nodes call it in their key `engine`."""
+    kind: Literal["agents"]
+    """`agents`: machines elsewhere, on each of which `muster agent` connects the node of its name."""
+
+
 class ServerFileWire(Wire):
     """A whole configuration file as it is written."""
 
     server: ServerWire = ServerWire()
     local: LocalWire = LocalWire()
     health: HealthWire = HealthWire()
+    engines: Annotated[list[EngineWire], Field(max_length=ENGINES_MOST)] = Field(default_factory=list)
     cluster: Any = None
     teams: Any = None
     tiers: Any = None
@@ -166,6 +181,8 @@ def read_server_file(source: str | Path) -> ServerSettings:
             problems.add(("local", "nodes"), "the nodes are described in [cluster] already", "give one of the two")
     if wire is not None and (wire.server.tls_certificate is None) != (wire.server.tls_key is None):
         problems.add(("server",), "tls_certificate and tls_key belong together", "give both or neither")
+    if wire is not None and cluster is not None:
+        _check_engines(wire.engines, cluster.spec, problems)
     parts = _parts(document)
     rules = read_rules(parts, cluster, problems)
     problems.stop_if_any()
@@ -191,6 +208,17 @@ def read_server_file(source: str | Path) -> ServerSettings:
         rules=rules,
         parts=parts,
     )
+
+
+def _check_engines(engines: list[EngineWire], cluster: ClusterSpec, problems: Problems) -> None:
+    """Note engines that are named twice, and nodes of engines that are not there."""
+    names = [engine.name for engine in engines]
+    for place, name in enumerate(names):
+        if name in (LOCAL_ENGINE, *names[:place]):
+            problems.add(("engines", place, "name"), f"{name!r} is taken already", "give each engine its own name")
+    known = (LOCAL_ENGINE, *names)
+    for name in dict.fromkeys(node.engine for node in cluster.nodes if node.engine not in known):
+        problems.add((CLUSTER, "nodes"), f"{name!r} is the engine of nodes, and there is none", closest(name, known))
 
 
 def _parts(document: Document) -> dict[str, object]:

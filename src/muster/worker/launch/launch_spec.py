@@ -42,7 +42,7 @@ from muster.worker.launch.command_lines import (
 from muster.worker.launch.environment import WorkerPlace, environment, inherited, job_path
 from muster.worker.launch.frameworks import MeetingPlace, hostfile, launched, lighthouse_program, needs_lighthouse
 from muster.worker.launch.runtime_folder import claim, give_back, give_back_if_empty, hot_folder, remove
-from muster.worker.launch.secret_files import TOKEN, SecretMissing, own_access, secrets_of
+from muster.worker.launch.secret_files import TOKEN, Given, SecretMissing, provisions
 from muster.worker.launch.setup_records import record_folder, setup_folder, setup_key
 from muster.worker.launch.slurm_variables import allocation_of, slurm_variables, unless_named
 from muster.worker.launch.training_path import provide, withdraw
@@ -110,6 +110,8 @@ class Meeting:
 
     host: str = "127.0.0.1"
     port: int = 0
+    given: Given | None = None
+    """What a control plane on another machine gives to its workers; None when the node reads it from its home."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,8 +143,7 @@ def equip(start: StartWorkers, worker: Worker, token: str, meeting: Meeting, con
     """Prepare everything for a worker, or raise `CannotStart`."""
     folder = context.workers / token
     try:
-        secrets = secrets_of(context.home, start.spec.team, start.spec.secrets)
-        return _launch_spec(start, worker, folder, meeting, context, secrets)
+        return _launch_spec(start, worker, folder, meeting, context)
     except SecretMissing as problem:
         remove(folder)
         raise Mistaken(str(problem)) from None
@@ -164,8 +165,8 @@ def _launch_spec(
     folder: Path,
     meeting: Meeting,
     context: NodeContext,
-    secrets: dict[str, str],
 ) -> LaunchSpec:
+    secrets, found = provisions(context.home, start, meeting.given)
     context.claim_workers()
     context.claim_hot()
     folder.mkdir(mode=0o700)
@@ -182,7 +183,7 @@ def _launch_spec(
         RUN: _script(_run_line(start, worker, folder, place), folder / "run"),
     }
     # Not among the variables above, which a batch script finds in a file too.
-    access = {name: text for name, text in own_access(context.home, start).items() if name not in dict(start.spec.env)}
+    access = {name: text for name, text in found.items() if name not in dict(start.spec.env)}
     return LaunchSpec(
         command=shell_command(
             own=str(folder),

@@ -1,13 +1,16 @@
 """Secrets by name: one per file under the home. The job's team wins, then the nearest team above it.
 
-The token of the attempt itself is derived from a file that the server keeps there.
+The token of the attempt itself is derived from a file that the server keeps there. A node on another machine has no
+such home: the control plane reads both for it, and gives them with the start.
 """
 
 import os
 import re
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from muster.attempt_token import attempt_token, read_job_access
 from muster.home import Home
@@ -23,6 +26,44 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 class SecretMissing(Exception):
     """A secret cannot be given to the worker; the message says which, and what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What a control plane elsewhere gives to the workers of a start."""
+
+    secrets: Mapping[str, str] = field(repr=False)
+    access: Mapping[str, str] = field(repr=False)
+    """The variable with the token of the attempt. Where the server is, the node knows."""
+    problem: str = ""
+    """Why a secret is missing; empty when none is."""
+
+
+def given_to(home: Path, start: StartWorkers) -> dict[str, object]:
+    """What the workers of a start on another machine are given, as plain JSON values."""
+    access = {name: value for name, value in own_access(home, start).items() if name == TOKEN}
+    try:
+        return {"secrets": secrets_of(home, start.spec.team, start.spec.secrets), "access": access}
+    except SecretMissing as problem:
+        return {"secrets": {}, "access": access, "problem": str(problem)}
+
+
+def given_by(body: Any) -> Given | None:
+    """What a control plane has given; None when it gave nothing, because it is on the same machine."""
+    match body:
+        case {"secrets": dict(secrets), "access": dict(access)}:
+            return Given(secrets=secrets, access=access, problem=str(body.get("problem", "")))
+        case _:
+            return None
+
+
+def provisions(home: Path, start: StartWorkers, given: Given | None) -> tuple[dict[str, str], dict[str, str]]:
+    """The secrets of a start, and what its workers need to call the server. Raises `SecretMissing`."""
+    if given is None:
+        return secrets_of(home, start.spec.team, start.spec.secrets), own_access(home, start)
+    if given.problem:
+        raise SecretMissing(given.problem)
+    return dict(given.secrets), dict(given.access)
 
 
 def secrets_of(home: Path, team: TeamPath, names: Iterable[str]) -> dict[str, str]:

@@ -9,7 +9,6 @@ successor of a supervisor that died ends it as a stray, and the next attempt of 
 import contextlib
 import os
 import signal
-import sys
 import time
 from collections.abc import Callable
 from functools import partial
@@ -35,11 +34,12 @@ from muster.worker.processes import marks
 from muster.worker.processes.companions import Companions
 from muster.worker.processes.strays import badge
 from muster.worker.processes.trees import ProcessTree
+from muster.worker.program import program
 from muster.worker.training.report_rate import ReportRate
 from muster.worker.training.training_worker import NodeReports, TrainingWorker
 from muster.worker.training.upload_reports import UploadReports
 
-PROGRAM = (sys.executable, "-P", "-m", "muster.train.uploader", "--grace-s", str(UPLOAD_END_MS // 1000))
+PROGRAM = (*program("muster.train.uploader"), "--grace-s", str(UPLOAD_END_MS // 1000))
 """Run by the interpreter of the supervisor, whatever the job uses."""
 
 UNTIL_IDLE = "--until-idle"

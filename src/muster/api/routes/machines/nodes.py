@@ -1,4 +1,4 @@
-"""Nodes: listing, draining and undraining them."""
+"""Nodes: listing, draining, undraining and fencing them."""
 
 from typing import Annotated
 
@@ -94,6 +94,27 @@ async def undrain_node(caller: MayChange, node: NodePath, body: Because | None =
             engine.observe(NodeChanged(at_ms=now_ms, node=node, because=reason, by=caller.name))
 
     await change(caller, "nodes.undrain", name, undrain, reason=reason)
+    return _shown(caller, name)
+
+
+@router.post("/v1/nodes/{node}/fence", operation_id="fence_node", summary="Say that a node is off", responses=CHANGED)
+async def fence_node(caller: MayChange, node: NodePath, body: Because | None = None) -> Node:
+    """Say that a node which cannot be reached is off, so that what it ran is started elsewhere.
+
+    Muster believes it. If something of it runs after all, it may run twice, until the node is back and is told to end
+    it. So switch the machine off, or see to it that it cannot be reached by anything else, first.
+    """
+    name = _known(caller, node)
+    reason = "" if body is None else body.reason
+    await require(caller, Permission.NODES_CHANGE, EVERY_TEAM, action="nodes.fence", subject=name)
+
+    def check(engine: Engine, _now_ms: int) -> None:
+        known = engine.state.nodes.get(name)
+        if known is None or known.state is not model.NodeState.DOWN:
+            raise Conflict(f"{name} can be reached: `muster drain {name} --evict` empties it")
+
+    await change(caller, "nodes.fence", name, check, reason=reason)
+    caller.deps.backend.fenced(name, f"{caller.name} says that it is off" + (f": {reason}" if reason else ""))
     return _shown(caller, name)
 
 
