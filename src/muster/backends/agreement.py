@@ -160,13 +160,22 @@ class GangAgreement:
         self._pace.saved(step, time, len(self.nodes), now_ms)
 
     def keep_pace(self, now_ms: float) -> list[Action]:
-        """What is to be sent so that the ranks save in time by themselves. Call it whenever a rank was heard of."""
+        """What is to be sent so that the ranks save in time by themselves. Call it whenever a rank was heard of.
+
+        Processes that were replaced do not count the steps of those before them. So a gang that was formed anew is told
+        to save at once, as a new attempt is.
+        """
         last = self._committed
         if last is None or not self._pace.every_ms or self.is_busy or self.is_leaving or now_ms < self._paced_ms:
             return []
         self._paced_ms = now_ms + PACE_LOOK_MS
+        if self._ranks.missing(now_ms):
+            return []
+        if not self._knows(last):
+            self._paced_ms = now_ms + PACE_REST_MS
+            return self.save(self._pace.every_ms, now_ms)
         step = self._paced_step(last, now_ms)
-        if step is None or self._is_settling(now_ms) or self._ranks.missing(now_ms) or not self._knows(last):
+        if step is None or self._is_settling(now_ms):
             return []
         if self._tries >= TRIES:
             self._tries, self._paced_ms = 0, now_ms + PACE_REST_MS
@@ -257,7 +266,7 @@ class GangAgreement:
             boards=boards,
             until_ms=now_ms + min(ANSWER_MS + SETTLING_TIMES * expected_ms, SETTLING_MS),
         )
-        self._tries = 0
+        self._tries, self._paced_ms = 0, 0.0
         if announced.kind == LEAVE:
             self.is_leaving, self._leaves_by_ms = True, None
         else:

@@ -300,8 +300,8 @@ def test_a_pace_that_the_ranks_do_not_agree_on_is_left_alone_for_a_while() -> No
     assert 3 < len(tried) < 3 * TRIES
 
 
-def test_ranks_that_were_replaced_leave_or_are_not_all_there_are_not_paced() -> None:
-    for fields in ({"board": 8}, {"is_closed": True}, {"world": 3}):
+def test_ranks_that_leave_or_are_not_all_there_are_not_paced() -> None:
+    for fields in ({"is_closed": True}, {"world": 3}, {"board": 8, "world": 3}):
         gang = a_saving_gang()
         pass_step(gang, 340, 14_500, **fields)
         assert gang.keep_pace(14_500) == []
@@ -311,14 +311,26 @@ def test_ranks_that_were_replaced_leave_or_are_not_all_there_are_not_paced() -> 
     assert gang.keep_pace(14_500) == []
 
 
-def test_a_gang_that_was_formed_again_saves_steps_again() -> None:
+def test_a_gang_that_was_formed_again_saves_at_once_and_saves_steps_again() -> None:
     gang = a_saving_gang()
-    pass_step(gang, 90, 2_000, board=8)
-    *_, announced = gang.save(20_000, 2_000)
-    assert isinstance(announced, Announce)
-    gang.answered(N1, announced.number, shown(0, 90, board=8), 2_000)
-    gang.answered(N2, announced.number, shown(1, 90, board=8), 2_000)
-    pass_step(gang, 97, 2_500, board=8)
-    gang.saved(announced.step, SaveTime(took_ms=1_000), 3_500)
-    pass_step(gang, 300, 16_000, board=8)
-    assert gang.keep_pace(16_000) != []
+    gang.heard(0, news(0, step=90, heard_ms=6_800, board=8, world=3))
+    assert gang.keep_pace(6_800) == []  # not all of them are there
+    pass_step(gang, 90, 7_000, board=8)
+    (announced,) = gang.keep_pace(7_000)
+    assert announced == Announce(number=2, kind=SAVE, step=96, every=260)
+    gang.answered(N1, announced.number, shown(0, 90, board=8), 7_000)
+    gang.answered(N2, announced.number, shown(1, 90, board=8), 7_000)
+    pass_step(gang, 97, 7_500, board=8)
+    gang.saved(announced.step, SaveTime(took_ms=1_000), 8_500)
+    pass_step(gang, 300, 21_000, board=8)
+    assert gang.keep_pace(21_000) != []
+
+
+def test_a_gang_that_was_formed_again_and_does_not_agree_is_left_alone_for_a_while() -> None:
+    gang = a_saving_gang()
+    tried: list[float] = []
+    for now_ms in range(2_000, 30_000, 200):
+        pass_step(gang, 90, now_ms, board=8)  # their nodes do not answer
+        actions = [*gang.keep_pace(now_ms), *gang.look(now_ms)]
+        tried += [now_ms for each in actions if isinstance(each, Announce)]
+    assert TRIES <= len(tried) < 5 * TRIES
