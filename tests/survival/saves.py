@@ -6,6 +6,7 @@ are there, and with the disk of a node that dies. Times are those of the files, 
 
 import json
 import threading
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -71,21 +72,31 @@ class SaveWatch:
 
     def _run(self) -> None:
         while not self._ended.wait(LOOK_S):
-            for path in [*self._hot.glob("*/*/step-*/*.json"), *self._durable.glob(f"step-*/{MANIFEST}")]:
-                try:
+            for path in self._files():
+                # It may be removed meanwhile, or not be whole yet.
+                with suppress(OSError, ValueError, KeyError):
                     version = path, path.stat().st_mtime_ns
                     if version not in self._taken:
                         self._take(path, version[1] / 1e9)
                         self._taken.add(version)
-                except (OSError, ValueError, KeyError):
-                    continue  # it was removed meanwhile, or is not whole yet
+
+    def _files(self) -> list[Path]:
+        """The lists of files that are there now. A folder may be removed while it is looked into."""
+        found: list[Path] = []
+        for folder, pattern in ((self._hot, "*/*/step-*"), (self._durable, "step-*")):
+            with suppress(OSError):
+                for step in list(folder.glob(pattern)):
+                    with suppress(OSError):
+                        found += step.glob("*.json")
+        return found
 
     def _take(self, path: Path, at_s: float) -> None:
-        if path.is_relative_to(self._durable):
+        is_durable = path.is_relative_to(self._durable)
+        if is_durable and path.name == MANIFEST:
             for part in json.loads(path.read_bytes())["parts"]:
                 save = self._of(part)
                 save.durable_s = save.durable_s or at_s
-        elif part_of(path.name) is not None:
+        elif not is_durable and part_of(path.name) is not None:
             part = json.loads(path.read_bytes())
             save, is_own = self._of(part), path.parents[2].name == part["node"]
             (save.written_s if is_own else save.copied_s).setdefault(part["rank"], at_s)

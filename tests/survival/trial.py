@@ -23,8 +23,8 @@ ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "examples" / "survive" / "train.py"
 EVERY_S = 5
 GRACE_S = 30
-END_S = 300.0
-"""How long a training may take to its end once nothing kills it any more."""
+REFERENCE_S = 600.0
+"""How long the training that is left alone may take."""
 RECOVERY_S = 90.0
 """After how long without a step a trial is given up."""
 DETECTED = ("workers_exited", "node_unreachable", "node_lost", "start_failed")
@@ -88,7 +88,7 @@ def reference(folder: Path, *, steps: int, world: int, fsdp: bool = False) -> li
     words = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={world}"]
     program = [str(PROGRAM), "--steps", str(steps), "--ledger", str(ledger), "--path", str(folder / "unused")]
     flags = ["--every", "1000000", *(["--fsdp"] if fsdp else [])]
-    done = subprocess.run([*words, *program, *flags], check=False, capture_output=True, text=True, timeout=END_S)
+    done = subprocess.run([*words, *program, *flags], check=False, capture_output=True, text=True, timeout=REFERENCE_S)
     assert done.returncode == 0, done.stderr
     return entries(ledger)
 
@@ -206,8 +206,7 @@ class _Trial:
         return found is not None and found.is_final
 
     def _await_end(self) -> None:
-        until_s = time.time() + END_S
-        while time.time() < until_s and not self._has_ended():
+        while not self._has_ended() and time.time() < self._last().at_s + RECOVERY_S:
             time.sleep(0.2)
         found = self._record()
         if found is None or not found.succeeded:
