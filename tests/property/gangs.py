@@ -45,8 +45,12 @@ class Faults:
     restarts: int = 0
     hangs: bool = False
     last_step: int = 1_000_000
-    save: SaveTime | None = None
-    """How long a save takes; None for ranks that do not report their saves."""
+    save: Callable[[int], SaveTime] | None = None
+    """How long the save of a step takes; None for ranks that do not report their saves."""
+    restore_ms: float = 0
+    """How long ranks load and restore before their first step. Their boards are there from the beginning."""
+    resumed: int = 0
+    """The step that they restore."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +70,8 @@ class SimulatedRank:
     rank: int
     node: NodeName
     step: int = 0
+    steps_done: int = 0
+    """Since it was restored."""
     board: int = 1
     shown: list[Shown] = field(default_factory=list)
     waits_since_ms: float | None = None
@@ -96,7 +102,7 @@ class SimulatedGang:
         self._count = 0
         self._arrived_ms: dict[str, float] = {}
         for each in self.ranks:
-            self.after(random.random() * faults.step_ms, partial(self._advance, each, each.board))
+            self.after(faults.restore_ms + random.random() * faults.step_ms, partial(self._begin, each))
         for node in sorted({each.node for each in self.ranks}):
             self._report(node)
         self.after(0, self._tick)
@@ -194,7 +200,7 @@ class SimulatedGang:
                     board=each.board,
                     is_closed=each.is_closed or each.has_left,
                     heard_ms=self.now_ms,
-                    step_us=int(self.faults.step_ms * 1000) if each.step > 1 else 0,
+                    step_us=int(self.faults.step_ms * 1000) if each.steps_done > 1 else 0,
                 )
                 self.agreement.heard(each.rank, news)
                 self.send(self.agreement.keep_pace(self.now_ms))
@@ -204,12 +210,21 @@ class SimulatedGang:
         self.send(self.agreement.look(self.now_ms))
         self.after(100, self._tick)
 
+    def _begin(self, each: SimulatedRank) -> None:
+        """End the restoring. What was announced for an earlier step is done at the first one."""
+        if self.faults.resumed:
+            each.step = self.faults.resumed
+        for shown in each.shown:
+            shown.step = max(shown.step, each.step + 1)
+        self._advance(each, each.board)
+
     def _advance(self, each: SimulatedRank, board: int) -> None:
         """Finish a step: write it, look at the board, go on or wait."""
         if each.board != board or each.is_hung or each.is_closed or each.has_left:
             return
         if each.waits_since_ms is None:
             each.step += 1
+            each.steps_done += 1
         if self._waits(each):
             self.after(1, lambda: self._advance(each, board))
             return
@@ -238,7 +253,7 @@ class SimulatedGang:
         if not is_due:
             return 0
         each.repeat_at = each.step + each.every
-        return self._save(each, self.faults.save) if self.faults.save is not None else 0
+        return self._save(each, self.faults.save(each.step)) if self.faults.save is not None else 0
 
     def _save(self, each: SimulatedRank, time: SaveTime) -> int:
         nodes = len({other.node for other in self.ranks})

@@ -59,6 +59,7 @@ def _told(result: Result) -> str:
             f"  {kind:<11}{len(of_kind):3}   stepping again {_spread(stepped)}   known after {_spread(detected)}"
         )
     lines.append(f"  work done again {_spread(result.lost_s)}, saves every {EVERY_S} s")
+    lines += [f"    {each.told}" for each in result.interruptions]
     return "\n".join([*lines, *(f"  BROKEN {problem}" for problem in result.problems)]) + "\n"
 
 

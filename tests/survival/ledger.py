@@ -37,6 +37,10 @@ class Resume:
     """The last step before."""
     resumed: int
     """The first step after."""
+    restart: int
+    """The attempt that was interrupted."""
+    last_s: float
+    """When the last step before was done."""
     lost_s: float
     """How long the repeated work had taken, in the attempt that was interrupted."""
     stood_s: float
@@ -54,6 +58,8 @@ def resumes(found: list[Entry]) -> Iterator[Resume]:
             yield Resume(
                 reached=before.step,
                 resumed=after.step,
+                restart=before.restart,
+                last_s=before.at_s,
                 lost_s=before.at_s - since_s,
                 stood_s=after.at_s - before.at_s,
             )

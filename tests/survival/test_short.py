@@ -1,17 +1,13 @@
 """A short run of the driver: a real training is killed three times, and ends with the losses of one that was not."""
 
 from tests.survival.ledger import Entry, differences, resumes
-from tests.survival.trial import EVERY_S, run_trial
-
-SLACK_S = 10.0
-"""How much longer than an interval the repeated work may have taken on a machine that runs other tests too."""
+from tests.survival.trial import run_trial
 
 
 def test_a_training_that_was_killed_ends_as_if_nothing_had_been() -> None:
     result = run_trial(11, kills=3, steps=400, kinds=("node", "saving", "worker"))
-    assert result.problems == []
+    assert result.problems == []  # such as more work lost than an interval
     assert result.attempts == 4
-    assert max(result.lost_s) < EVERY_S + SLACK_S
 
 
 def entry(step: int, at_s: float, *, restart: int = 0, loss: str = "1.0") -> Entry:

@@ -1,5 +1,6 @@
 """One training under fire: a real server with four nodes, a real training, and kills at random moments."""
 
+import os
 import random
 import shlex
 import subprocess
@@ -12,16 +13,18 @@ from typing import Any
 
 from muster.client.answers import Event, Job
 from muster.model.errors import MusterError
+from muster.worker.launch.runtime_folder import hot_folder
 from tests.chaos.cluster import Cluster, tidy_up
-from tests.survival.ledger import Entry, differences, entries, resumes
+from tests.survival.ledger import Entry, Resume, differences, entries, resumes
+from tests.survival.saves import SaveWatch, SeenSave
 from tests.survival.strikes import INTERRUPTS, STRIKES
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "examples" / "survive" / "train.py"
 EVERY_S = 5
 GRACE_S = 30
-END_S = 300.0
-"""How long a training may take to its end once nothing kills it any more."""
+REFERENCE_S = 600.0
+"""How long the training that is left alone may take."""
 RECOVERY_S = 90.0
 """After how long without a step a trial is given up."""
 DETECTED = ("workers_exited", "node_unreachable", "node_lost", "start_failed")
@@ -39,6 +42,24 @@ class Struck:
     """When the next new step was done, in seconds after the kill."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interruption:
+    """What one kill cost, and what became of the last saves before it."""
+
+    kind: str
+    reached: int
+    fell_back_to: int
+    lost_s: float
+    saves: tuple[str, ...]
+    """The save that it fell back to and all later ones: times are seconds before the last step that was lost."""
+
+    @property
+    def told(self) -> str:
+        """For people."""
+        saves = "; ".join(self.saves) or "no save"
+        return f"{self.kind}: {self.lost_s:.2f} s of work lost, from {self.reached} to {self.fell_back_to} ({saves})"
+
+
 @dataclass(slots=True, kw_only=True)
 class Result:
     """What became of one training."""
@@ -47,8 +68,13 @@ class Result:
     steps: int = 0
     attempts: int = 0
     struck: list[Struck] = field(default_factory=list)
-    lost_s: list[float] = field(default_factory=list)
+    interruptions: list[Interruption] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+
+    @property
+    def lost_s(self) -> list[float]:
+        """How much work each interruption lost."""
+        return [each.lost_s for each in self.interruptions]
 
     @property
     def document(self) -> dict[str, Any]:
@@ -62,7 +88,7 @@ def reference(folder: Path, *, steps: int, world: int, fsdp: bool = False) -> li
     words = [sys.executable, "-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={world}"]
     program = [str(PROGRAM), "--steps", str(steps), "--ledger", str(ledger), "--path", str(folder / "unused")]
     flags = ["--every", "1000000", *(["--fsdp"] if fsdp else [])]
-    done = subprocess.run([*words, *program, *flags], check=False, capture_output=True, text=True, timeout=END_S)
+    done = subprocess.run([*words, *program, *flags], check=False, capture_output=True, text=True, timeout=REFERENCE_S)
     assert done.returncode == 0, done.stderr
     return entries(ledger)
 
@@ -115,6 +141,7 @@ class _Trial:
         self._chance = random.Random(seed)
         self._cluster = cluster
         self._ledger = folder / "ledger"
+        self._watch = SaveWatch(hot_folder(cluster.home, os.environ), folder / "durable")
         self._kills, self._steps, self._kinds = kills, steps, kinds
         self._job = ""
 
@@ -179,8 +206,7 @@ class _Trial:
         return found is not None and found.is_final
 
     def _await_end(self) -> None:
-        until_s = time.time() + END_S
-        while time.time() < until_s and not self._has_ended():
+        while not self._has_ended() and time.time() < self._last().at_s + RECOVERY_S:
             time.sleep(0.2)
         found = self._record()
         if found is None or not found.succeeded:
@@ -197,7 +223,29 @@ class _Trial:
         self.result.problems += differences(found, wanted)[:5]
         if self.result.steps != self._steps:
             self.result.problems.append(f"it ended at step {self.result.steps} of {self._steps}")
-        self.result.lost_s = [round(each.lost_s, 2) for each in resumes(found)]
+        self._watch.close()
+        for each in resumes(found):
+            self.result.interruptions.append(interruption(self._kind_of(each), each, found, self._watch.saves))
+        self.result.problems += [each.told for each in self.result.interruptions if each.lost_s > EVERY_S]
+
+    def _kind_of(self, resume: Resume) -> str:
+        """The last kill before the training went on."""
+        went_on_s = resume.last_s + resume.stood_s
+        return next((each.kind for each in reversed(self.result.struck) if each.at_s < went_on_s), "unknown")
+
+
+def interruption(kind: str, resume: Resume, found: list[Entry], saves: list[SeenSave]) -> Interruption:
+    """What an interruption cost, with the history of the saves that it could have fallen back to."""
+    done_s = {(each.restart, each.step): each.at_s for each in found}
+    later = [each for each in saves if each.restart <= resume.restart and resume.resumed - 1 <= each.step]
+    of_attempt = [each for each in later if each.restart == resume.restart or each.step == resume.resumed - 1]
+    return Interruption(
+        kind=kind,
+        reached=resume.reached,
+        fell_back_to=resume.resumed - 1,
+        lost_s=round(resume.lost_s, 2),
+        saves=tuple(each.told(done_s.get((each.restart, each.step)), resume.last_s) for each in of_attempt),
+    )
 
 
 def _with_detections(struck: list[Struck], events: list[Event]) -> list[Struck]:

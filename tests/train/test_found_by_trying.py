@@ -29,7 +29,10 @@ def an_uploader(job: AJob) -> Uploader:
     return Uploader(around, places, NoticePipe(str(job.notice)))
 
 
-def test_a_second_training_in_the_same_folder_saves_nothing_until_the_first_has_ended(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_a_second_training_in_the_same_folder_saves_nothing_until_the_first_has_ended(
+    tmp_path: Path, is_killed: bool
+) -> None:
     script = (
         "import sys; from muster.train import Checkpointer\n"
         f"with Checkpointer({str(tmp_path)!r}) as checkpoints:\n"
@@ -42,6 +45,8 @@ def test_a_second_training_in_the_same_folder_saves_nothing_until_the_first_has_
         with environment({}), Checkpointer(str(tmp_path)) as second:
             with pytest.raises(UnwritableCheckpoint, match="another process saves to"):
                 second.save(1, {"from": "the second"}).wait()
+            if is_killed:
+                first.kill()
             first.communicate()
             state = {"from": ""}
             assert second.restore(state) == 1
@@ -73,6 +78,25 @@ def test_parameters_are_restored_in_place(tmp_path: Path) -> None:
         checkpoints.restore({"p": torch.nn.Parameter(torch.zeros(4))})
 
 
+def test_the_memory_of_the_first_save_is_there_before_it(tmp_path: Path) -> None:
+    model = torch.nn.Linear(300, 300)
+    optimizer = torch.optim.AdamW(model.parameters())
+    state = {"model": model, "optimizer": optimizer, "average": np.zeros(1000)}
+    with environment({}), Checkpointer(str(tmp_path), every=1000) as checkpoints:
+        checkpoints.restore(state)
+        model(torch.ones(300)).sum().backward()
+        optimizer.step()
+        checkpoints.step(1, state)
+        saver = checkpoints._saver
+        assert saver is not None
+        reserved = dict(saver._staging._buffers)
+        checkpoints.save(2, state).wait()
+        assert sum(each.nbytes for each in reserved.values()) >= 3 * 300 * 300 * 4
+        assert {name: id(each) for name, each in saver._staging._buffers.items()} == {
+            name: id(each) for name, each in reserved.items()
+        }
+
+
 def test_steps_may_be_whole_numbers_of_any_kind(tmp_path: Path) -> None:
     with Checkpointer(str(tmp_path), every=2) as checkpoints:
         for step in np.arange(1, 5):
@@ -83,6 +107,16 @@ def test_steps_may_be_whole_numbers_of_any_kind(tmp_path: Path) -> None:
         for wrong, kind in ((1.5, TypeError), ("3", TypeError), (-1, ValueError), (2**63, ValueError)):
             with pytest.raises(kind, match="step"):
                 checkpoints.step(wrong, {})  # type: ignore[arg-type]
+
+
+def test_the_newest_checkpoint_is_the_one_with_the_highest_step(tmp_path: Path) -> None:
+    with Checkpointer(str(tmp_path)) as checkpoints:
+        for step in (4, 9, 7):
+            checkpoints.save(step, {"w": np.ones(3)}).wait()
+    assert checkpoints.last == 9
+    with Checkpointer(str(tmp_path)) as checkpoints:
+        assert checkpoints.restore({"w": np.zeros(3)}) == 9
+        assert checkpoints.last == 9
 
 
 def test_a_save_that_failed_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,9 +20,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from muster.backends.agreement_terms import Action, Announce, Decide, GiveUp, RankNews, ShownStep
+from muster.backends.gang_ranks import Boards, GangRanks
 from muster.backends.save_pace import SavePace
 from muster.core.lifecycle.save_interval import SaveTime
 from muster.model.ids import NodeName
+from muster.train.agreement import NEVER
 from muster.train.board import LEAVE, SAVE
 
 ANSWER_MS = 1_000
@@ -42,12 +44,6 @@ and if it does not, another is tried."""
 
 UNKNOWN_PACE_BITS = 3
 """While no step was measured, the first try is the next step, and each further one eight times as far ahead."""
-
-STALE_MS = 10_000
-"""A rank that was not heard of for this long is not there. Nodes report on each rank every second."""
-
-GUESSED_MS = 3_000
-"""For how long after a report a rank is taken to go on stepping at its pace."""
 
 SETTLING_MS = 60_000
 SETTLING_TIMES = 4
@@ -86,7 +82,7 @@ class _Committed:
     step: int
     every: int
     """The steps between the saves that follow; 0 for none."""
-    boards: tuple[tuple[int, int], ...]
+    boards: Boards
     until_ms: float
     """When to wait no longer for ranks to pass the step."""
 
@@ -96,9 +92,7 @@ class GangAgreement:
 
     def __init__(self, first_number: int = 1) -> None:
         """Announcements are numbered from `first_number` on."""
-        self._ranks: dict[int, RankNews] = {}
-        self._rivals_ms: float | None = None
-        """When two workers last had the same rank. Then ranks do not count the whole gang, but parts of it."""
+        self._ranks = GangRanks()
         self._number = first_number - 1
         self._round: _Round | None = None
         self._save_every_ms: int | None = None
@@ -121,52 +115,37 @@ class GangAgreement:
     @property
     def workers(self) -> frozenset[int]:
         """The workers that have ranks."""
-        return frozenset(each.worker for each in self._ranks.values())
+        return self._ranks.workers
 
     @property
     def nodes(self) -> tuple[NodeName, ...]:
         """The nodes that have ranks."""
-        return tuple(sorted({each.node for each in self._ranks.values()}))
+        return self._ranks.nodes
 
     def is_heard_of(self, now_ms: float) -> bool:
         """True when a rank was heard of lately."""
-        return any(now_ms - each.heard_ms <= STALE_MS for each in self._ranks.values())
+        return self._ranks.is_heard_of(now_ms)
 
     def is_complete(self, now_ms: float) -> bool:
         """True when every rank of the world was heard of lately, and none has ended its training."""
-        return not self._missing(now_ms)
+        return not self._ranks.missing(now_ms)
 
     def heard(self, rank: int, news: RankNews) -> None:
         """A node reports how far a rank is."""
-        known = self._ranks.get(rank)
-        if known is not None and known.worker != news.worker and news.heard_ms - known.heard_ms <= STALE_MS:
-            self._rivals_ms = news.heard_ms
-        if known is not None and news.board == known.board:
-            news.step = max(news.step, known.step)
-            news.step_us = news.step_us or known.step_us
-            news.is_closed = news.is_closed or known.is_closed
-        self._ranks[rank] = news
-        if any(each.world != news.world for each in self._ranks.values()):
-            self._forget_other_worlds(news)
-
-    def _forget_other_worlds(self, news: RankNews) -> None:
-        """Drop ranks of a world that the gang has left: an elastic gang was formed again with another size."""
-        self._ranks = {
-            rank: each
-            for rank, each in self._ranks.items()
-            if each.world == news.world or news.heard_ms - each.heard_ms <= STALE_MS
-        }
+        self._ranks.heard(rank, news)
 
     def lost(self, workers: Iterable[int], *, have_finished: bool) -> list[Action]:
         """These workers are gone, with their ranks."""
-        gone = frozenset(workers)
-        left = {rank: each for rank, each in self._ranks.items() if each.worker not in gone}
-        is_smaller, self._ranks = len(left) < len(self._ranks), left
-        return self._broken("a worker has ended", is_ending=have_finished) if is_smaller else []
+        return self._broken("a worker has ended", is_ending=have_finished) if self._ranks.lose(workers) else []
 
-    def save(self, every_ms: int, now_ms: float) -> list[Action]:
-        """Have all ranks save soon, and then again each time after `every_ms`; 0 means once."""
+    def save(self, every_ms: int, now_ms: float, expected: SaveTime | None = None) -> list[Action]:
+        """Have all ranks save soon, and then again within `every_ms` each time; 0 means once.
+
+        `expected` is how long a save took lately, as far as that is known from before these ranks were there.
+        """
         self._pace.every_ms = every_ms
+        if expected is not None:
+            self._pace.expect(expected, len(self.nodes))
         if self.is_leaving or self._leaves_by_ms is not None or self._saves_by_itself(now_ms):
             return []
         if self._save_every_ms is None:
@@ -181,33 +160,44 @@ class GangAgreement:
         self._pace.saved(step, time, len(self.nodes), now_ms)
 
     def keep_pace(self, now_ms: float) -> list[Action]:
-        """What is to be sent so that the ranks save in time by themselves. Call it whenever a rank was heard of."""
+        """What is to be sent so that the ranks save in time by themselves. Call it whenever a rank was heard of.
+
+        Processes that were replaced do not count the steps of those before them. So a gang that was formed anew is told
+        to save at once, as a new attempt is.
+        """
         last = self._committed
-        if last is None or not last.every or self.is_busy or self.is_leaving or now_ms < self._paced_ms:
+        if last is None or not self._pace.every_ms or self.is_busy or self.is_leaving or now_ms < self._paced_ms:
             return []
         self._paced_ms = now_ms + PACE_LOOK_MS
+        if self._ranks.missing(now_ms):
+            return []
+        if not self._knows(last):
+            self._paced_ms = now_ms + PACE_REST_MS
+            return self.save(self._pace.every_ms, now_ms)
         step = self._paced_step(last, now_ms)
-        if step is None or self._is_settling(now_ms) or self._missing(now_ms) or not self._knows(last):
+        if step is None or self._is_settling(now_ms):
             return []
         if self._tries >= TRIES:
             self._tries, self._paced_ms = 0, now_ms + PACE_REST_MS
             return []
-        return [self._announced(SAVE, step, self._pace.steps(self._step_us()), now_ms)]
+        return [self._announced(SAVE, step, self._pace.steps(self._ranks.step_us), now_ms)]
 
     def _paced_step(self, last: _Committed, now_ms: float) -> int | None:
         """The step at which to save next, if the ranks are to be told another than theirs or another number of steps.
 
+        Ranks that were told to save once, because nobody knew yet how long their steps take, have no step of theirs.
         While a save is not reported it is under way, or has failed. Then no earlier step is announced.
         """
-        step_us, highest = self._step_us(), self._highest(now_ms)
+        step_us, highest = self._ranks.step_us, self._ranks.highest(now_ms)
         if not step_us or highest < last.step:
             return None
-        step = theirs = last.step + ((highest - last.step) // last.every + 1) * last.every
+        before = last.step + ((highest - last.step) // last.every * last.every if last.every else 0)
+        step = theirs = before + last.every if last.every else NEVER
         soonest = highest + 1 + self._margin(step_us)
         due_ms = self._pace.due_ms
-        if due_ms is not None and self._pace.step >= theirs - last.every:
+        if due_ms is not None and self._pace.step >= before:
             steps_left = int(max(due_ms - now_ms, 0) * 1000) // step_us
-            step = min(theirs, max(self._lowest(now_ms) + steps_left, soonest))
+            step = min(theirs, max(self._ranks.lowest(now_ms) + steps_left, soonest))
         is_near = (step - soonest) * step_us <= max(AHEAD_MS * 1000, step_us)
         if not is_near or step < soonest or (step == theirs and self._is_fitting(last)):
             return None
@@ -223,11 +213,7 @@ class GangAgreement:
     def answered(self, node: NodeName, number: int, shown: Iterable[ShownStep], now_ms: float) -> list[Action]:
         """A node has shown an announcement, and read the steps of its ranks after that."""
         steps = tuple(shown)
-        for each in steps:
-            known = self._ranks.get(each.rank)
-            if known is not None and known.board == each.board:
-                known.step, known.heard_ms = max(known.step, each.step), now_ms
-                known.is_closed = known.is_closed or each.is_closed
+        self._ranks.shown(steps, now_ms)
         current = self._round
         if current is None or current.announced.number != number or node not in current.waiting:
             return []
@@ -270,17 +256,17 @@ class GangAgreement:
     def _commit(self, current: _Round, now_ms: float) -> None:
         announced = current.announced
         left = announced.step - min(each.step for each in current.answers.values())
-        expected_ms = left * self._step_us() / 1000 or SETTLING_MS
+        expected_ms = left * self._ranks.step_us / 1000 or SETTLING_MS
         boards = tuple(sorted((each.rank, each.board) for each in current.answers.values()))
         if self._committed is not None and self._committed.boards != boards:
-            self._pace.forget()
+            self._pace.forget_steps()
         self._committed = _Committed(
             step=announced.step,
             every=announced.every,
             boards=boards,
             until_ms=now_ms + min(ANSWER_MS + SETTLING_TIMES * expected_ms, SETTLING_MS),
         )
-        self._tries = 0
+        self._tries, self._paced_ms = 0, 0.0
         if announced.kind == LEAVE:
             self.is_leaving, self._leaves_by_ms = True, None
         else:
@@ -292,13 +278,13 @@ class GangAgreement:
             return []
         problem = self._hopeless(now_ms)
         if problem:
-            return self._broken(problem, is_ending=any(each.is_closed for each in self._ranks.values()))
+            return self._broken(problem, is_ending=self._ranks.has_ended)
         if self._is_settling(now_ms):
             return []
         kind = SAVE if self._leaves_by_ms is None else LEAVE
-        step_us = self._step_us()
+        step_us = self._ranks.step_us
         every = self._pace.steps(step_us) if kind == SAVE else 0
-        return [self._announced(kind, self._highest(now_ms) + 1 + self._margin(step_us), every, now_ms)]
+        return [self._announced(kind, self._ranks.highest(now_ms) + 1 + self._margin(step_us), every, now_ms)]
 
     def _announced(self, kind: int, step: int, every: int, now_ms: float) -> Announce:
         self._number += 1
@@ -313,22 +299,7 @@ class GangAgreement:
             return f"no step was ahead of all ranks in {TRIES} tries"
         if self._leaves_by_ms is not None and now_ms >= self._leaves_by_ms:
             return "the time to agree is over"
-        return self._missing(now_ms)
-
-    def _missing(self, now_ms: float) -> str:
-        """Why the ranks cannot be told together; empty when they can."""
-        if self._rivals_ms is not None and now_ms - self._rivals_ms <= STALE_MS:
-            return "two workers have the same rank"
-        worlds = {each.world for each in self._ranks.values()}
-        if len(worlds) != 1 or len(self._ranks) != next(iter(worlds)):
-            return "not every rank has a board"
-        if max(self._ranks) >= len(self._ranks):
-            return "the ranks do not count from zero"
-        if any(each.is_closed for each in self._ranks.values()):
-            return "a rank has ended its training"
-        if any(now_ms - each.heard_ms > STALE_MS for each in self._ranks.values()):
-            return "a rank was not heard of"
-        return ""
+        return self._ranks.missing(now_ms)
 
     def _broken(self, because: str, *, is_ending: bool) -> list[Action]:
         """Give up every wish."""
@@ -347,8 +318,7 @@ class GangAgreement:
         last = self._committed
         if last is None or now_ms >= last.until_ms:
             return False
-        boards = dict(last.boards)
-        return any(each.step < last.step and boards.get(rank) == each.board for rank, each in self._ranks.items())
+        return self._ranks.is_before(last.step, last.boards)
 
     def _saves_by_itself(self, now_ms: float) -> bool:
         """True when the ranks save at nearly the wanted interval anyway, and none of them was replaced since."""
@@ -359,24 +329,12 @@ class GangAgreement:
 
     def _is_fitting(self, last: _Committed) -> bool:
         """True when the ranks make about as many steps between saves as they should."""
-        wanted = self._pace.steps(self._step_us())
+        wanted = self._pace.steps(self._ranks.step_us)
         return abs(last.every - wanted) * INTERVAL_PART <= wanted
 
     def _knows(self, last: _Committed) -> bool:
         """True when no process was replaced since the ranks agreed: all of them count the same steps."""
-        return last.boards == tuple(sorted((rank, each.board) for rank, each in self._ranks.items()))
-
-    def _step_us(self) -> int:
-        """The median duration of a step; 0 when it is not known."""
-        known = sorted(each.step_us for each in self._ranks.values() if each.step_us)
-        return known[len(known) // 2] if known else 0
-
-    def _highest(self, now_ms: float) -> int:
-        """The highest step of any rank by now, if all of them went on at their pace since they were heard of."""
-        return max(_guessed(each, now_ms) for each in self._ranks.values())
-
-    def _lowest(self, now_ms: float) -> int:
-        return min(_guessed(each, now_ms) for each in self._ranks.values())
+        return last.boards == self._ranks.boards
 
     def _margin(self, step_us: int) -> int:
         """How many steps an announcement may take to arrive."""
@@ -385,8 +343,3 @@ class GangAgreement:
         if step_us >= SLOW_STEP_MS * 1000:
             return max(self._tries - 1, 0)
         return -(-(PROPAGATION_MS << self._tries) * 1000 // step_us)
-
-
-def _guessed(rank: RankNews, now_ms: float) -> int:
-    since_ms = min(max(now_ms - rank.heard_ms, 0), GUESSED_MS)
-    return rank.step + (int(since_ms * 1000) // rank.step_us if rank.step_us else 0)

@@ -1,7 +1,8 @@
 """When the ranks of one gang save next, so that an interruption never costs more work than their interval.
 
 The work since a save is at risk until the next one is safe. How long that takes is measured: the longest of the last
-few saves is expected of the next one.
+few saves is expected of the next one, and twice as long is allowed for. While nothing was measured, what an earlier
+attempt measured is expected, or else a long save.
 
 Pure, like the agreement that uses it: it is told the time, in milliseconds of any monotonic clock.
 """
@@ -9,7 +10,7 @@ Pure, like the agreement that uses it: it is told the time, in milliseconds of a
 from collections import deque
 from dataclasses import dataclass
 
-from muster.core.lifecycle.save_interval import SaveTime, pause_ms
+from muster.core.lifecycle.save_interval import FIRST_SAVE_MS, SaveTime, pause_ms
 
 SAVES_REMEMBERED = 4
 """The longest of so many saves is expected of the next one: under load some take twice as long as others."""
@@ -39,36 +40,45 @@ class SavePace:
         self.every_ms = 0
         """How much work may be lost; 0 while the ranks are not to save by themselves."""
         self._saves: deque[_MeasuredSave] = deque(maxlen=SAVES_REMEMBERED)
+        self._newest: _MeasuredSave | None = None
+        """The save that the next one follows; None while these ranks have not saved."""
+        self._expected_ms = FIRST_SAVE_MS
+        """After how long the first save is expected to be safe."""
 
     @property
     def step(self) -> int:
         """The step of the newest save that was reported; -1 while there is none."""
-        return self._saves[-1].step if self._saves else -1
+        return self._newest.step if self._newest is not None else -1
 
     @property
     def due_ms(self) -> float | None:
-        """When the next save should begin at the latest; None while no save was measured."""
-        if not self._saves or not self.every_ms:
+        """When the next save should begin at the latest; None while no save was reported."""
+        if self._newest is None or not self.every_ms:
             return None
-        return self._saves[-1].begun_ms + self._pause_ms
+        return self._newest.begun_ms + self._pause_ms
+
+    def expect(self, time: SaveTime, nodes: int) -> None:
+        """A save took so long before these ranks were there, or before this control plane was."""
+        self._expected_ms = time.safe_ms(nodes) + REPORT_MS
 
     def saved(self, step: int, time: SaveTime, nodes: int, now_ms: float) -> None:
         """Ranks on one of the nodes have saved their parts. What takes longest counts for the whole save."""
         if step < self.step:
             return
         begun_ms, safe_ms = now_ms - time.took_ms - REPORT_MS, time.safe_ms(nodes) + REPORT_MS
-        if step > self.step:
-            self._saves.append(_MeasuredSave(step, begun_ms, time, safe_ms))
+        last = self._newest
+        if last is None or step > last.step:
+            self._newest = _MeasuredSave(step, begun_ms, time, safe_ms)
+            self._saves.append(self._newest)
             return
-        last = self._saves[-1]
         last.begun_ms = min(last.begun_ms, begun_ms)
         last.safe_ms = max(last.safe_ms, safe_ms)
         cost_ms, took_ms = max(last.time.cost_ms, time.cost_ms), max(last.time.took_ms, time.took_ms)
         last.time = SaveTime(cost_ms=cost_ms, took_ms=took_ms)
 
-    def forget(self) -> None:
-        """The ranks have gone back: steps are saved again."""
-        self._saves.clear()
+    def forget_steps(self) -> None:
+        """The ranks have gone back: steps are saved again. How long saves took is remembered."""
+        self._newest = None
 
     def steps(self, step_us: int) -> int:
         """How many steps ranks make between saves if a step takes so long; 0 for no more saves."""
@@ -81,6 +91,6 @@ class SavePace:
 
     @property
     def _pause_ms(self) -> int:
-        safe_ms = max((each.safe_ms for each in self._saves), default=0)
+        safe_ms = max((each.safe_ms for each in self._saves), default=self._expected_ms)
         took_ms = max((each.time.took_ms for each in self._saves), default=0)
         return pause_ms(self.every_ms, safe_ms=safe_ms, took_ms=took_ms)

@@ -61,7 +61,11 @@ class AskCheckpoint(Record, frozen=True, kw_only=True):
     attempt: int
     generation: int
     every_ms: int = 0
-    """How long it should train between saves. So it goes on saving while no control plane asks; 0 when not known."""
+    """How much work may be lost. So it goes on saving while no control plane asks; 0 when not known."""
+    cost_ms: int = 0
+    """How long training stood still for its last save; 0 when not known."""
+    took_ms: int = 0
+    """From the step of its last save until all parts were on disk; 0 when not known."""
 
 
 class WakeAt(Record, frozen=True, kw_only=True):

@@ -248,7 +248,8 @@ class Checkpointer:
         return True
 
     def _committed(self, step: int) -> None:
-        self._last = step
+        """A save is complete. One of an earlier step is not what would be restored."""
+        self._last = step if self._last is None else max(self._last, step)
 
 
 def _plain_numbers(metrics: dict[str, Any]) -> dict[str, Any]:

@@ -1,8 +1,10 @@
 """A request to save that comes while a gang is still loading."""
 
 from muster.backends.local.training.agreements import Agreements
+from muster.backends.save_pace import REPORT_MS
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import AskCheckpoint
+from muster.model.records import evolve
 from muster.model.reports import WorkersExited
 from muster.model.telemetry import RankProgress
 from muster.worker.loop import Loop
@@ -63,3 +65,12 @@ def test_nothing_is_kept_of_a_program_that_never_had_boards() -> None:
     desk.agreements.takes(ASK)
     desk.agreements.reported(WorkersExited(at_ms=1, job=JOB, attempt=1, generation=2, ranks=(0,), exit_code=0))
     assert desk.agreements._wishes == {}
+
+
+def test_a_gang_that_has_not_saved_yet_is_paced_by_what_earlier_saves_of_its_job_took() -> None:
+    desk = Desk()
+    desk.agreements.takes(evolve(ASK, cost_ms=100, took_ms=1_000))
+    desk.hear(0)
+    desk.hear(1)
+    [message] = desk.said
+    assert message["announce"]["every"] == (60_000 - 2 * (1_000 + REPORT_MS)) * 9 // 1_000

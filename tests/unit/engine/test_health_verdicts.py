@@ -81,6 +81,19 @@ def test_a_bad_node_is_emptied_and_then_drained_for_the_same_reason(world: World
     assert world.engine.state.set_aside[node] == HEALTH
 
 
+@pytest.mark.parametrize("is_empty", [True, False])
+def test_an_operator_who_drains_a_node_that_health_took_out_says_why(world: World, is_empty: bool) -> None:
+    if not is_empty:
+        running(world, 4)
+    judge(world, "draining")
+    world.run(600_000)
+    by_operator = NodeChanged(at_ms=world.now_ms, node=known(world), because="its disk is replaced", by="ann")
+    assert world.engine.observe(by_operator) == 1
+    assert (world.engine.state.node_notes[N1], world.engine.state.set_aside[N1]) == ("its disk is replaced", "ann")
+    judge(world, "drained")
+    assert world.engine.state.node_notes[N1] == "its disk is replaced"
+
+
 def on_any(world: World) -> JobId:
     return next(iter(world.engine.state.occupying))
 

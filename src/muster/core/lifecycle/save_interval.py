@@ -1,8 +1,8 @@
 """How often a job saves itself: as it asked for, or as its measured cost and the failures of its nodes make it best.
 
 The interval is how much work may be lost. A save protects the work before it only once it is safe, and until then the
-work since the save before it is at risk, too. So saves begin earlier than an interval apart, by the time that a save
-takes.
+work since the save before it is at risk, too. So saves begin earlier than an interval apart, by twice the time that a
+save took lately: on a machine that became busy the next one takes longer.
 """
 
 from dataclasses import dataclass
@@ -56,8 +56,11 @@ class SaveTime:
         return self.took_ms + (max(self.took_ms - self.cost_ms, 0) + COPY_PAUSE_MS if nodes > 1 else 0)
 
 
-FIRST_SAVE_MS = 60_000
-"""After how long the first save of a job is expected to be safe, as far as that is less than half of its interval."""
+FIRST_SAVE_MS = 30_000
+"""After how long a save is expected to be safe while none was measured."""
+
+LONGER_TIMES = 2
+"""The next save may take so many times as long as those before it, and still no more than an interval is at risk."""
 
 COPY_PAUSE_MS = 500
 """How long after a part was written its copying begins: uploaders look this often."""
@@ -66,11 +69,12 @@ COPY_PAUSE_MS = 500
 def pause_ms(every_ms: int, *, safe_ms: int, took_ms: int) -> int:
     """From the beginning of a save to that of the next one, so that no more work than `every_ms` is ever at risk.
 
-    That is possible while a save is safe within half of the interval. Saves never begin less than half an interval
-    apart, nor before the one before is complete. The longer saves take beyond that, the more time is left between them,
+    `safe_ms` is how long the last saves took until they were safe; the next one may take twice as long. That is
+    possible while a save is safe within half of the interval. Saves never begin less than half an interval apart, nor
+    before the one before is complete. The longer saves take beyond that, the more time is left between them,
     so that a training whose saves take longer than its interval does not save all the time.
     """
-    return max(every_ms - safe_ms, every_ms // 2, 2 * took_ms - every_ms // 2)
+    return max(every_ms - LONGER_TIMES * safe_ms, every_ms // 2, 2 * took_ms - every_ms // 2)
 
 
 def best_interval_ms(*, cost_ms: int, mtbf_ms: int) -> int:

@@ -90,9 +90,20 @@ def _wake_active(job: Job, at_ms: int) -> Step:
         return _kill(evolve(job, leaving_by_ms=at_ms + KILL_REPEAT_MS), ranks_of(job.leaving))
     if job.state is JobState.RUNNING and is_due(job.ask_ms, at_ms):
         after = evolve(job, ask_ms=next_ask_ms(job, at_ms), generation=job.generation + 1)
-        every_ms = save_every_ms(job) or 0
-        return after, (AskCheckpoint(job=job.id, attempt=job.attempt, generation=after.generation, every_ms=every_ms),)
+        return after, (_asked(after),)
     return job, ()
+
+
+def _asked(job: Job) -> AskCheckpoint:
+    """What a job is asked, with what its earlier saves took: the present attempt may not have saved yet."""
+    return AskCheckpoint(
+        job=job.id,
+        attempt=job.attempt,
+        generation=job.generation,
+        every_ms=save_every_ms(job) or 0,
+        cost_ms=job.checkpoint_cost_ms or 0,
+        took_ms=job.checkpoint_took_ms or 0,
+    )
 
 
 def _kill(job: Job, ranks: tuple[int, ...]) -> Step:

@@ -128,6 +128,8 @@ def _change(state: State, event: NodeChanged) -> Outcome:
     has_other_author = _note_author(state, event.by, before, node)
     if not outcome.is_change and not has_other_author:
         return NOTHING
+    if has_other_author:
+        state.node_notes[name] = event.because
     if event.by == HEALTH and before is not None and takes_out(before, node):
         _remember(state, name, verdicts_ms=event.at_ms)
     if event.by not in _BY_ITSELF and node.state.takes_work:

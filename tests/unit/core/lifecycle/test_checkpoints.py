@@ -2,10 +2,10 @@
 
 from muster.core.lifecycle.checkpoints import OTHERS_LISTED, is_being_restored, resume_from
 from muster.core.lifecycle.gang import up_when_complete
-from muster.core.lifecycle.save_interval import COPY_PAUSE_MS
+from muster.core.lifecycle.stopping import wake
 from muster.model.events import CheckpointDamaged, CheckpointRemoved, CheckpointUploaded, ShardsSaved
 from muster.model.ids import NodeName
-from muster.model.instructions import StartWorkers
+from muster.model.instructions import AskCheckpoint, StartWorkers
 from muster.model.job import Cause, Job, JobState
 from muster.model.records import evolve
 from tests.unit.core.lifecycle.builders import (
@@ -292,4 +292,14 @@ def test_a_job_whose_saves_take_long_is_asked_so_early_that_its_work_is_safe_wit
     save = evolve(shards(played.job, 10, 0, 1), took_ms=2 * MINUTE_MS)
     assert played.then(save).job.ask_ms == HOUR_MS + 8 * MINUTE_MS
     again = up_when_complete(evolve(played.job, state=JobState.STARTING), 2 * HOUR_MS)
-    assert again.ask_ms == 2 * HOUR_MS + 8 * MINUTE_MS - (2 * MINUTE_MS - 500) - COPY_PAUSE_MS
+    assert again.ask_ms == 2 * HOUR_MS + 5 * MINUTE_MS  # it is safe after 4 min, and twice that is more than half
+
+
+def test_an_attempt_is_told_what_earlier_saves_took() -> None:
+    played = running(a_spec(checkpoint=that_saves(every_ms=10 * MINUTE_MS)))
+    played.then(evolve(shards(played.job, 10, 0, 1), cost_ms=700, took_ms=2_000))
+    again = up_when_complete(evolve(played.job, state=JobState.STARTING, attempt=2), 2 * HOUR_MS)
+    assert again.ask_ms is not None
+    _, (ask,) = wake(again, again.ask_ms)
+    assert isinstance(ask, AskCheckpoint)
+    assert (ask.every_ms, ask.cost_ms, ask.took_ms) == (10 * MINUTE_MS, 700, 2_000)

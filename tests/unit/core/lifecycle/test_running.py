@@ -241,7 +241,7 @@ def test_a_job_that_saves_is_asked_to_regularly() -> None:
 
 def test_the_interval_is_tuned_once_the_cost_of_a_save_is_known() -> None:
     played = running(a_spec(checkpoint=that_saves()))
-    assert played.job.ask_ms == 2_000 + CHECKPOINT_EVERY_MS - FIRST_SAVE_MS
+    assert played.job.ask_ms == 2_000 + CHECKPOINT_EVERY_MS - 2 * FIRST_SAVE_MS
     played.then(saved(played.job, at_ms=HOUR_MS, cost_ms=1_000))
     cheap = played.job.ask_ms
     played.then(saved(played.job, at_ms=HOUR_MS, cost_ms=2_000))

@@ -58,9 +58,9 @@ def test_what_the_job_asks_for_comes_before_what_is_best() -> None:
     assert tuned == best_interval_ms(cost_ms=10_000, mtbf_ms=NODE_MTBF_MS // 2)
 
 
-def test_saves_begin_earlier_by_the_time_that_one_takes_to_be_safe() -> None:
+def test_saves_begin_earlier_by_twice_the_time_that_one_takes_to_be_safe() -> None:
     assert pause_ms(10_000, safe_ms=0, took_ms=0) == 10_000
-    assert pause_ms(10_000, safe_ms=2_000, took_ms=2_000) == 8_000
+    assert pause_ms(10_000, safe_ms=2_000, took_ms=2_000) == 6_000
     assert pause_ms(10_000, safe_ms=5_000, took_ms=5_000) == 5_000
 
 

@@ -66,9 +66,12 @@ class Agreements:
             del self._wishes[progress.job]
             if wish.attempt == progress.attempt:
                 self.begin(wish)
+        self._keep_pace(progress.job, agreement)
+
+    def _keep_pace(self, job: JobId, agreement: GangAgreement) -> None:
         actions = agreement.keep_pace(_now_ms())
         if actions:
-            self._send(progress.job, actions)
+            self._send(job, actions)
             self._wind_clock()
 
     def reported(self, event: ObservedEvent) -> None:
@@ -80,6 +83,7 @@ class Agreements:
                 attempt, agreement = self._gangs.get(event.job, (0, None))
                 if agreement is not None and attempt == event.attempt:
                     agreement.saved(event.step, SaveTime(cost_ms=event.cost_ms, took_ms=took_ms), _now_ms())
+                    self._keep_pace(event.job, agreement)
             case _:
                 pass
 
@@ -103,8 +107,9 @@ class Agreements:
         match command:
             case SignalStop(grace_ms=grace_ms):
                 self._send(command.job, agreement.leave(now_ms + agreement_ms(grace_ms), now_ms))
-            case AskCheckpoint(every_ms=every_ms):
-                self._send(command.job, agreement.save(every_ms, now_ms))
+            case AskCheckpoint(every_ms=every_ms, cost_ms=cost_ms, took_ms=took_ms):
+                expected = SaveTime(cost_ms=cost_ms, took_ms=took_ms) if took_ms else None
+                self._send(command.job, agreement.save(every_ms, now_ms, expected))
             case _:
                 raise AssertionError("only a stop or a save is agreed on")
         self._wind_clock()
