@@ -62,6 +62,7 @@ def step_options(said: Mapping[str, str], command: Sequence[str], variables: Map
     said = {**_variable_options(variables), **said}
     return StepOptions(
         command=tuple(command),
+        name=said.get("job-name") or os.path.basename(command[0]),
         request=step_request(said),
         variables=exported(said.get("export", ""), variables),
         folder=os.path.join(os.getcwd(), said.get("chdir", "")),

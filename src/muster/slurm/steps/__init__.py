@@ -3,4 +3,5 @@
 step            its tasks, what they print, how they end
 step_output     where what tasks print goes
 step_variables  the variables of tasks
+step_used       what tasks used of the machine
 """

@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from muster.slurm.steps.step_output import StepOutput
+from muster.slurm.steps.step_used import StepUsed
 from muster.slurm.steps.step_variables import Part, step_variables, task_variables
 from muster.worker.gang.allocation import Allocation
 from muster.worker.gang.line import HUB, Line, Message, connected, listening
@@ -46,6 +47,8 @@ class StepOptions:
     """How a step runs its tasks."""
 
     command: tuple[str, ...]
+    name: str
+    """What the step is called where it is accounted."""
     request: StepRequest
     variables: dict[str, str]
     """Those of `srun`, as far as they go along."""
@@ -78,6 +81,7 @@ class RunningStep:
         self._running: dict[int, int] = {}
         """The worker of each task that has not ended."""
         self._codes: dict[int, int] = {}
+        self._usage = StepUsed()
         self._pending: list[Message] = []
         """What is to be told to processes that have not come up."""
         self._interrupts = 0
@@ -107,7 +111,9 @@ class RunningStep:
             door.close()
             with contextlib.suppress(OSError):
                 os.unlink(self._door_path)
-        return max(self._codes.values(), default=0)
+        code = max(self._codes.values(), default=0)
+        self._hub.say(over=code, used=self._usage.told)
+        return code
 
     @contextlib.contextmanager
     def _terminal(self) -> Iterator[None]:
@@ -130,7 +136,7 @@ class RunningStep:
     def _granted(self) -> int:
         """Wait until there is room for the step. Returns its number."""
         asked = asdict(self._options.request)
-        self._hub.say(step=asked, gang=self._allocation.gang)
+        self._hub.say(step=asked, gang=self._allocation.gang, name=self._options.name)
         job = self._allocation.variables.get("SLURM_JOB_ID", "")
         while (messages := self._hub.hear()) is not None:
             for message in messages:
@@ -182,6 +188,7 @@ class RunningStep:
                 case {"task": int(task), "file": int(kind), "data": str(data)}:
                     output.take(task, kind, base64.b64decode(data), self._naming(task))
                 case {"task": int(task), "exit": int(code)}:
+                    self._usage.add(task, self._where[task]["SLURMD_NODENAME"], message)
                     self._end(task, code, output)
                 case _:
                     pass

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from muster.worker.gang.allocation import Allocation, EndSignal, ScriptRun
 from muster.worker.gang.file_names import file_name, opened
 from muster.worker.gang.process_list import send_signal
-from muster.worker.gang.started_commands import SHELL, exit_code, with_own_pid
+from muster.worker.gang.process_usage import ProcessEnd, ended
+from muster.worker.gang.started_commands import SHELL, with_own_pid
 
 PIPE_BYTES = 65536
 
@@ -94,14 +95,14 @@ class Script:
         self._leave_s = time.monotonic() + max(self._run.grace_ms - LEAVE_MS, 0) / 1000
         return True
 
-    def finish(self) -> int:
+    def finish(self) -> ProcessEnd:
         """Copy what is left of its output. Returns how it ended."""
         for pipe in tuple(self._copies):
             os.set_blocking(pipe, False)
             with contextlib.suppress(BlockingIOError):
                 while self._copy(pipe):
                     pass
-        return exit_code(self._child)
+        return ended(self._child)
 
     @property
     def has_finished(self) -> bool:

@@ -123,7 +123,13 @@ def virtual_hosts(start: StartWorkers, meeting: MeetingPlace) -> tuple[str, ...]
 
 
 def write_allocation(
-    allocation: Allocation, start: StartWorkers, meeting: MeetingPlace, variables: Mapping[str, str], told: Path
+    allocation: Allocation,
+    start: StartWorkers,
+    meeting: MeetingPlace,
+    variables: Mapping[str, str],
+    *,
+    told: Path,
+    steps: Path,
 ) -> None:
     """Write down what the job was given, for its first worker and for `srun`."""
     batch = start.spec.batch
@@ -139,6 +145,7 @@ def write_allocation(
         grace_ms=grace_ms if limit_ms is None else min(grace_ms, limit_ms // 2),
         told=str(told),
         commands=commands,
+        steps=str(steps),
     )
     shown = {name: value for name, value in variables.items() if name.startswith(("SLURM", "CUDA_VISIBLE"))}
     whole = replace(allocation, hosts=virtual_hosts(start, meeting), script=script, variables=shown)

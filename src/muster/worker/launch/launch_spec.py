@@ -18,6 +18,7 @@ from muster.model.node_limits import SCRIPT_VARIABLE_BYTES
 from muster.model.resources import Request
 from muster.model.spec import Launch
 from muster.worker.gang.program import gang_program
+from muster.worker.gang.step_records import NAME as STEPS
 from muster.worker.launch.batch_jobs import (
     ALLOCATION,
     SCRIPT,
@@ -46,6 +47,7 @@ from muster.worker.launch.secret_files import TOKEN, SecretMissing, own_access, 
 from muster.worker.launch.setup_records import record_folder, setup_folder, setup_key
 from muster.worker.launch.slurm_variables import allocation_of, slurm_variables, unless_named
 from muster.worker.launch.training_path import provide, withdraw
+from muster.worker.output.segments import attempt_folder
 from muster.worker.processes.cgroups import MEMORY, PIDS, Allowance, Cgroup, CgroupRoot, make_cgroup
 
 
@@ -221,7 +223,8 @@ def _variables(
     variables[ALLOCATION] = str(allocation_file(_box(folder, start)))
     variables = with_commands(variables, provide_commands(context.workers))
     if worker.rank == _lead(start):
-        write_allocation(allocation, start, place.meeting, variables, folder / TOLD)
+        steps = attempt_folder(context.home, start.job, start.attempt) / STEPS
+        write_allocation(allocation, start, place.meeting, variables, told=folder / TOLD, steps=steps)
     return variables
 
 
