@@ -104,7 +104,7 @@ def _run(path: str, command: Sequence[str], said: set[str]) -> int:
         raise SlurmError(f"salloc: error: the allocation cannot be used from here: {path}: {error.strerror}") from None
     own = {name: value for name, value in allocation.variables.items() if not _is_of_a_process(name)}
     commands = allocation.script.commands
-    variables = {**os.environ, **own, ALLOCATION: path, "PATH": f"{os.environ.get('PATH', os.defpath)}:{commands}"}
+    variables = {**os.environ, **own, ALLOCATION: path, "PATH": f"{commands}:{os.environ.get('PATH', os.defpath)}"}
     words = list(command) or [os.environ.get("SHELL", "/bin/sh")]
     _tell(f"Nodes {node_list(allocation.nodes)} are ready for job", said)
     try:

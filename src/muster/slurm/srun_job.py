@@ -22,7 +22,7 @@ WRONG_USE = 2
 
 OWN = frozenset(
     {"label", "unbuffered", "output", "error", "open-mode", "kill-on-bad-exit", "export", "gpu-bind", "mpi", "cpu-bind"}
-    | {"quiet", "input", "chdir"}
+    | {"quiet", "input", "chdir", "multi-prog"}
 )
 """Options of the step, which the `srun` in the script gets. What the job asks for, the step has anyway."""
 

@@ -162,6 +162,7 @@ class StepDaemon:
 
     def _start(self, task: Message, message: Message) -> None:
         number = int(task["number"])
+        message = {**message, "command": task.get("command", message["command"])}
         try:
             started = StepTaskProcess(number, message, own_variables(message["variables"], task["variables"]))
         except OSError as error:

@@ -28,6 +28,7 @@ ALLOCATION = "MUSTER_ALLOCATION"
 COMMANDS = (
     "sbatch",
     "srun",
+    "sbcast",
     "salloc",
     "squeue",
     "sacct",
@@ -102,6 +103,16 @@ def with_commands(variables: dict[str, str], commands: Path) -> dict[str, str]:
 def allocation_file(box: Path) -> Path:
     """Where `srun` finds what the job was given."""
     return box / "allocation"
+
+
+def account_variables() -> dict[str, str]:
+    """What every login has, for scripts to which the environment of their submission did not come along."""
+    try:
+        account = pwd.getpwuid(os.geteuid())
+    except KeyError:
+        return {}
+    name = account.pw_name
+    return {"HOME": account.pw_dir, "USER": name, "LOGNAME": name, "SHELL": account.pw_shell or "/bin/sh"}
 
 
 def user_variables() -> dict[str, str]:

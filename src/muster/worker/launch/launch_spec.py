@@ -22,6 +22,7 @@ from muster.worker.gang.step_records import NAME as STEPS
 from muster.worker.launch.batch_jobs import (
     ALLOCATION,
     SCRIPT,
+    account_variables,
     allocation_file,
     provide_commands,
     user_variables,
@@ -219,7 +220,7 @@ def _variables(
         return variables
     allocation = allocation_of(start, str(_box(folder, start)))
     known = slurm_variables(start, worker, allocation, place.meeting.host)
-    variables = {**unless_named(start), **variables, **known, **user_variables()}
+    variables = {**account_variables(), **unless_named(start), **variables, **known, **user_variables()}
     variables[ALLOCATION] = str(allocation_file(_box(folder, start)))
     variables = with_commands(variables, provide_commands(context.workers))
     if worker.rank == _lead(start):
