@@ -1,10 +1,11 @@
 """What a training measured of itself, over the API."""
 
 import asyncio
+from typing import Any
 
 import httpx
 
-from muster.backends.base import MeasuredStep
+from muster.backends.base import BatchStep, MeasuredStep
 from muster.live.watching.progress_watch import JobProgress
 from muster.model.events import StragglerFound
 from muster.model.ids import JobId, NodeName
@@ -105,5 +106,22 @@ def test_ranks_of_an_attempt_that_is_over_are_not_shown() -> None:
             attempt=7, step=8, last_step_ms=0, p50_us=None, p99_us=None, ranks=(_report(0, steps=1),)
         )
         assert (await client.get(f"/v1/jobs/{job}/ranks")).json()["items"] == []
+
+    played(scenario)
+
+
+def test_the_steps_of_a_batch_job_are_listed() -> None:
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        job = await submitted(client)
+        size: dict[str, Any] = {"tasks": 1, "cpus": 2, "gpus": 0, "nodes": ("n1",)}
+        world.backend.steps_recorded = [
+            BatchStep(step="batch", name="batch", began_ms=0, **size),
+            BatchStep(step="0", name="true", began_ms=1_000, ended_ms=2_000, code=0, cpu_ms=1_500, **size),
+        ]
+        items = (await client.get(f"/v1/jobs/{job}/steps")).json()["items"]
+        assert [(each["step"], each["ended"], each["exit_code"], each["cpu_s"]) for each in items] == [
+            ("batch", None, None, None),
+            ("0", "1970-01-01T00:00:02Z", 0, 1.5),
+        ]
 
     played(scenario)

@@ -105,6 +105,7 @@ CASES = {
     "read_log": Case(request="GET /v1/jobs/{}/logs", prepare=_a_job_with_a_log, statuses=JOB_SEEN),
     "list_checkpoints": Case(request="GET /v1/jobs/{}/checkpoints", prepare=_a_job, statuses=JOB_SEEN),
     "list_measures": Case(request="GET /v1/jobs/{}/measures", prepare=_a_job, statuses=JOB_SEEN),
+    "list_steps": Case(request="GET /v1/jobs/{}/steps", prepare=_a_job, statuses=JOB_SEEN),
     "list_ranks": Case(request="GET /v1/jobs/{}/ranks", prepare=_a_job, statuses=JOB_SEEN),
     "verify_checkpoints": Case(request="POST /v1/jobs/{}/checkpoints/verify", prepare=_a_job, statuses=JOB_CHANGED),
     "remove_checkpoint": Case(

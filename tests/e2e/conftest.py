@@ -1,6 +1,7 @@
 """A server on this machine with real processes, started and stopped as people do it: with `muster up` and `down`."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -78,6 +79,13 @@ class Shell:
     def is_in(self, job: str, *states: str) -> bool:
         """True while a job is in one of these states."""
         return any(f" {state}" in self.says("show", job).splitlines()[0] for state in states)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def foreground() -> None:
+    """Commands that users type hear Ctrl-C, also where a shell started the tests with `&` and has them ignore it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="module")

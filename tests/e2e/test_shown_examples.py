@@ -13,6 +13,17 @@ from tests.unit.test_docs import README, Block, all_blocks, blocks, is_training,
 
 @pytest.fixture(scope="module")
 def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    """A user who has tried other examples before."""
+    yield from a_user(tmp_path_factory)
+
+
+@pytest.fixture
+def newcomer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
+    """A user for whom the first job is `job-1`, whatever other tests of this file ran before."""
+    yield from a_user(tmp_path_factory)
+
+
+def a_user(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
     """A user whose folder has the files that the documents name, and nvidia-smi, before any server runs."""
     folder = tmp_path_factory.mktemp("folder")
     (folder / "train.yaml").write_text(job_file(), "utf-8")
@@ -29,10 +40,10 @@ def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
 
 
 def job_file() -> str:
-    """The `train.yaml` of the README, with a shorter training."""
+    """The `train.yaml` of the README, with a training that lasts until the test has seen it run."""
     (found,) = [block for block in blocks(README) if block.language == "yaml" and block.text.startswith("name: ")]
     assert "sleep 30" in found.text
-    return found.text.replace("sleep 30", "sleep 2")
+    return found.text.replace("sleep 30", "until [ -e seen ]; do sleep 0.1; done")
 
 
 def runs(shell: Shell, *command: str) -> str:
@@ -48,10 +59,14 @@ def first_steps() -> list[str]:
     return [line for line in lines if line.startswith("muster ")]
 
 
-def test_the_first_steps_of_the_readme_work_in_their_order(shell: Shell) -> None:
+def test_the_first_steps_of_the_readme_work_in_their_order(newcomer: Shell) -> None:
     up, *steps, down = first_steps()
     assert (up.split()[1], down.split()[1]) == ("up", "down")
-    told = {step: runs(shell, "sh", "-c", step) for step in (f"{up} --port 0", *steps)}
+    told = {}
+    for step in (f"{up} --port 0", *steps):
+        if step == "muster logs -f job-1":
+            (newcomer.folder / "seen").touch()
+        told[step] = runs(newcomer, "sh", "-c", step)
     assert "job-1" in told["muster ps"]
     assert "job-2" in told["muster why job-2"]
     assert told["muster logs -f job-1"] == "step 1\nstep 2\n"

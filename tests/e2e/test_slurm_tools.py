@@ -5,6 +5,7 @@ from tests.e2e.slurm_programs import slurm_shell
 
 ARRAY = """
 import sys
+import time
 import submitit
 
 def square(x):
@@ -16,7 +17,10 @@ executor = submitit.SlurmExecutor(folder="submitit")
 executor.update_parameters(time=5, array_parallelism=4)
 executor.job_class.watcher._delay_s = 1  # otherwise a failed task is noticed after ten minutes
 jobs = executor.map_array(square, [int(word) for word in sys.argv[1:]])
-print([job.result() for job in jobs if job.exception() is None], [job.state for job in jobs])
+results = [job.result() for job in jobs if job.exception() is None]
+while any(job.state not in ("COMPLETED", "FAILED") for job in jobs):
+    time.sleep(0.2)  # a result is there before its job has ended
+print(results, [job.state for job in jobs])
 """
 
 

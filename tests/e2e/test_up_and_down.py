@@ -54,6 +54,8 @@ def test_a_configuration_for_a_server_that_runs_already_changes_nothing_and_says
     if shell.type("ps").exit_code == 5:
         assert shell.run("up", "-d", "--nodes", "2x4", "--port", "0").returncode == 0
     file = shell.folder / "muster.toml"
+    missing = shell.run("up", "-d", "--config", str(file))
+    assert (missing.returncode, f"there is no file {file}" in missing.stderr) == (2, True)
     file.write_text("[policy]\nmin_runtime = '3m'\n", "utf-8")
     again = shell.run("up", "-d", "--config", str(file))
     assert again.returncode == 0

@@ -4,6 +4,7 @@
     jobs story   jobs, why a job waits, and how it got into its state
     checkpoints  what a job has saved
     measures     what a training measures of itself
+    batch_steps  the steps of a batch job
     nodes teams  machines and teams, with what is in use
     health       the health of nodes
     history      what was used and wanted over time

@@ -72,6 +72,29 @@ class MeasuredStep:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BatchStep:
+    """A step of a batch job: its script, or what an `srun` in it started."""
+
+    step: str
+    """Its number; `batch` for the script."""
+    name: str
+    """Its program."""
+    began_ms: int
+    tasks: int
+    cpus: int
+    gpus: int
+    nodes: tuple[str, ...]
+    ended_ms: int | None = None
+    """None for a step that runs, or that was ended with its job."""
+    code: int | None = None
+    max_rss_bytes: int | None = None
+    """The most memory that a process of it had; None where that is not known."""
+    max_rss_task: int | None = None
+    max_rss_node: str = ""
+    cpu_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Beside:
     """A command to run beside a worker, in its place."""
 
@@ -159,6 +182,10 @@ class LiveBackend(Backend, Protocol):
 
     def measured_steps(self, job: JobId, attempts: int) -> tuple[MeasuredStep, ...]:
         """What the attempts of a job measured of themselves, oldest first. Called on separate threads."""
+        ...
+
+    def batch_steps(self, job: JobId, attempt: int) -> tuple[BatchStep, ...]:
+        """The steps of an attempt of a batch job, as they began. Called on separate threads."""
         ...
 
     def stored_checkpoints(

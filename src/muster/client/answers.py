@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from muster.answers.access import AuditEntry, FreshToken, Identity, SignInLink
 from muster.answers.base import Answer, Document
+from muster.answers.batch_steps import BatchStep
 from muster.answers.checkpoints import Checkpoint, Saves
 from muster.answers.events import Event
 from muster.answers.health import GpuCondition, MeasuredSignal, NodeHealth
@@ -56,6 +57,7 @@ __all__ = [
     "Answer",
     "ArrayTask",
     "AuditEntry",
+    "BatchStep",
     "Checkpoint",
     "Cost",
     "Document",

@@ -38,7 +38,7 @@ from muster.client.job_handle import JobHandle, job_handle
 from muster.client.pauses import pauses_s
 from muster.client.streams import ExportedTrace, follow_log, read_events, read_log, read_past_events
 from muster.client.trainings import job_path, quoted
-from muster.client.transport import TIMEOUT_S, TRIES, Sleep, Transport
+from muster.client.transport import KEY, TIMEOUT_S, TRIES, Sleep, Transport
 from muster.model.errors import InvalidInput, NotFound, TimedOut
 
 JobSource = Mapping[str, Any] | str | Path
@@ -105,7 +105,7 @@ class Client(Governing):
         environment.
         """
         document, file = _job_document(job)
-        headers = {"Idempotency-Key": key or uuid.uuid4().hex}
+        headers = None if dry_run else {KEY: key or uuid.uuid4().hex}
         body = {"job": document, "held": held}
         query = {"dry_run": True} if dry_run else None
         answer = self._wire.json("POST", "/v1/jobs", query=query, body=body, headers=headers, file=file)
@@ -190,7 +190,7 @@ class Client(Governing):
 
     def retry(self, job: str) -> JobHandle:
         """Submit an ended job, or the failed tasks of an array, again."""
-        headers = {"Idempotency-Key": uuid.uuid4().hex}
+        headers = {KEY: uuid.uuid4().hex}
         return job_handle(self, self._wire.json("POST", f"{job_path(job)}/retry", headers=headers))
 
     def wait(self, job: str, timeout: float | None = None) -> JobHandle:

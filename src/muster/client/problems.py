@@ -59,8 +59,12 @@ _UNTRUSTED = "CERTIFICATE_VERIFY_FAILED"
 """What OpenSSL calls it."""
 
 
-def unreachable(error: httpx.TransportError, url: str) -> Unreachable:
-    """The error when no answer came: what the client sees, and what the user can do."""
+def unreachable(error: httpx.TransportError, url: str, *, submits: bool = False) -> Unreachable:
+    """The error when no answer came: what the client sees, and what the user can do.
+
+    A job that was sent may have been accepted, although nobody heard so.
+    """
+    again = "look with `muster ps` whether the job is there before you try again" if submits else "try again"
     match error:
         case httpx.ConnectError() if _UNTRUSTED in str(error):
             reason = str(error).partition(_UNTRUSTED)[2].strip(" ]:") or "it cannot be verified"
@@ -69,9 +73,9 @@ def unreachable(error: httpx.TransportError, url: str) -> Unreachable:
         case httpx.ConnectError() | httpx.ConnectTimeout():
             return Unreachable(f"no server answers at {url}; is it running? {START_A_SERVER}")
         case httpx.TimeoutException():
-            return Unreachable(f"the server at {url} takes too long to answer; try again, and look at its server.log")
+            return Unreachable(f"the server at {url} takes too long to answer; {again}, and look at its server.log")
         case _:
-            return Unreachable(f"the server at {url} broke off its answer ({error}); try again")
+            return Unreachable(f"the server at {url} broke off its answer ({error}); {again}")
 
 
 def _kind(code: str, status: int) -> type[MusterError]:

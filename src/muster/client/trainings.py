@@ -1,10 +1,10 @@
-"""What the client asks about trainings: checkpoints, measures and stacks. And how it asks for lists."""
+"""What the client asks about trainings: checkpoints, measures, steps and stacks. And how it asks for lists."""
 
 from collections.abc import Iterator
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from muster.client.answers import Answer, Checkpoint, Measure, Stacks
+from muster.client.answers import Answer, BatchStep, Checkpoint, Measure, Stacks
 from muster.client.building import build
 from muster.client.transport import Transport
 
@@ -37,6 +37,10 @@ class Trainings:
     def measures(self, job: str) -> Iterator[Measure]:
         """What a training measured of itself, such as its loss, oldest first."""
         return self._pages(f"{job_path(job)}/measures", Measure, {})
+
+    def steps(self, job: str) -> Iterator[BatchStep]:
+        """The steps of the last attempt of a batch job, as they began."""
+        return self._pages(f"{job_path(job)}/steps", BatchStep, {})
 
     def stacks(self, job: str, attempt: int | None = None) -> Stacks:
         """What the processes of a job are doing now; with `attempt`, what they did when that attempt stood still."""

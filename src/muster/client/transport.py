@@ -1,7 +1,8 @@
 """One request and its answer: the token, timeouts and retries.
 
 A request is repeated only when that cannot do anything twice: it never left this machine, the server said that nothing
-was done (429, 503), or doing it twice is the same as doing it once (`repeatable`).
+was done (429, 503), or doing it twice is the same as doing it once (`repeatable`). A request with a key is repeated
+under its key also when the answer takes too long: a user who has to do that by hand would have two jobs.
 """
 
 import os
@@ -27,6 +28,9 @@ SILENCE_S = 45.0
 TRIES = 5
 CONNECT_TRIES = 3
 """A user who forgot to start a server wants to know at once. A server that restarts is back in a second or two."""
+KEYED_TRIES = 2
+"""How often a request with a key is sent to a server that takes too long to answer."""
+KEY = "Idempotency-Key"
 FIRST_PAUSE_S = 0.2
 PAUSE_MAX_S = 10.0
 """A user at a prompt does not wait longer than this, even if the server asks for it."""
@@ -81,14 +85,14 @@ class Transport:
         request = self._http.build_request(
             method, path, params=_given(query), json=body, headers=headers, timeout=timeout
         )
-        tried = 0
+        tried, keyed = 0, KEY in request.headers
         while True:
             tried += 1
             try:
                 response = self._http.send(request)
             except httpx.TransportError as error:
-                if tried >= self._tries or not _may_repeat(error, repeatable=repeatable, tried=tried):
-                    raise unreachable(error, self.address.url) from None
+                if tried >= self._tries or not _may_repeat(error, repeatable=repeatable, keyed=keyed, tried=tried):
+                    raise unreachable(error, self.address.url, submits=keyed) from None
                 self.sleep(backoff_s(tried))
                 continue
             if response.is_success:
@@ -154,9 +158,11 @@ def backoff_s(tried: int) -> float:
     return min(PAUSE_MAX_S, FIRST_PAUSE_S * 2.0 ** (tried - 1)) * random.uniform(0.75, 1.25)
 
 
-def _may_repeat(error: httpx.TransportError, *, repeatable: bool, tried: int) -> bool:
+def _may_repeat(error: httpx.TransportError, *, repeatable: bool, keyed: bool, tried: int) -> bool:
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
         return tried < CONNECT_TRIES
+    if isinstance(error, httpx.TimeoutException):
+        return keyed and tried < KEYED_TRIES
     return repeatable and isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError)
 
 

@@ -4,7 +4,7 @@
     sbatch srun salloc            run things: a script, a command, anything in an allocation
     submitting                    a script with its options as the job that is sent
     srun_job                      an `srun` outside an allocation
-    steps                         an `srun` in an allocation
+    steps sbcast                  an `srun` in an allocation, and a file for all its nodes
     waiting                       how a job ended, in exit codes
     squeue sacct sinfo            ask for jobs and nodes
     sacctmgr sshare               ask for accounts, which are teams

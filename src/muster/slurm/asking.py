@@ -12,11 +12,13 @@ from muster.client import Client
 from muster.formats.sbatch.translation import job_name
 from muster.formats.text.units import duration_ms
 from muster.model.errors import NotFound
+from muster.model.spec import Launch
 from muster.slurm.options import SlurmError
 from muster.slurm.showing.host_lists import ranges
 from muster.slurm.showing.job_ids import JobReference, read_reference
 from muster.slurm.showing.job_rows import Further, JobRow
 from muster.slurm.showing.states import full_state, is_state
+from muster.slurm.showing.step_rows import StepRow, step_rows
 
 FURTHER_MAX = 50
 """How many jobs of one command are asked why they wait, or where they ran. Each takes a request. Beyond that, a reason
@@ -24,6 +26,9 @@ is `None`, which Slurm says of jobs that it has not looked at."""
 
 MIN_JOB_AGE_S = 300
 """How long squeue and scontrol know a job after its end, as is usual in Slurm."""
+
+STEPS_MAX = 1_000
+"""How many jobs of one command are asked for their steps. Each takes a request."""
 
 ENDED_MAX = 10_000
 """How many ended jobs a command looks at, the newest first."""
@@ -66,6 +71,7 @@ class Cluster:
         self.client = client
         self.now = datetime.now().astimezone()
         self._asked = 0
+        self._asked_for_steps = 0
         self._further = Further(why=self._why, nodes=self._last_nodes, pool=self._pool, tier_limit_s=self._tier_limit_s)
 
     @cached_property
@@ -142,6 +148,20 @@ class Cluster:
         numbers = ranges([row.job.array.index for row in waiting if row.job.array is not None])
         _, percent, at_once = str(array.spec.get("array", "")).partition("%")
         return [self.row(waiting[0].job, indices=numbers + percent + at_once), *others]
+
+    def steps(self, row: JobRow) -> tuple[StepRow, ...]:
+        """The steps of a job; none while it waits. Of too many jobs, only what is known without asking."""
+        if row.started is None:
+            return ()
+        is_batch = row.job.spec.get("launch") == Launch.SLURM
+        self._asked_for_steps += is_batch
+        is_asked = is_batch and self._asked_for_steps <= STEPS_MAX
+        return tuple(step_rows(row, self.client.steps(row.job.id) if is_asked else ()))
+
+    @property
+    def left_out_steps(self) -> bool:
+        """True when there were too many jobs to ask all of them for their steps."""
+        return self._asked_for_steps > STEPS_MAX
 
     def _may_ask(self) -> bool:
         self._asked += 1

@@ -5,8 +5,8 @@ from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from muster.slurm.asking import Cluster, JobQuery, read_references, read_states
-from muster.slurm.options import Parser, SlurmError, connected, show_lines, words
+from muster.slurm.asking import STEPS_MAX, Cluster, JobQuery, read_references, read_states
+from muster.slurm.options import Parser, SlurmError, complain, connected, show_lines, words
 from muster.slurm.showing.columns import named_lines
 from muster.slurm.showing.documents import accounting_document, written
 from muster.slurm.showing.durations import read_moment
@@ -29,7 +29,8 @@ def main(arguments: Sequence[str]) -> int:
         show_lines(field.name for field in JOB_FIELDS.values())
         return 0
     with connected("sacct") as client:
-        rows = list(_lines(_rows(Cluster(client), given), given))
+        cluster = Cluster(client)
+        rows = list(_lines(cluster, _rows(cluster, given), given))
         if given.json:
             sys.stdout.write(written(accounting_document(rows)))
             return 0
@@ -84,14 +85,17 @@ def _moment(text: str, now: datetime) -> datetime | None:
         raise SlurmError(f"sacct: error: Invalid time specification: {text}") from None
 
 
-def _lines(rows: Sequence[JobRow], given: Namespace) -> Iterator[JobRow]:
+def _lines(cluster: Cluster, rows: Sequence[JobRow], given: Namespace) -> Iterator[JobRow]:
     """Each job with its steps. A step that was named is shown alone."""
-    steps = {each.step for each in read_references(words(given.jobs), "sacct")} - {""}
+    references = read_references(words(given.jobs), "sacct")
     for row in rows:
-        own = [row.as_step(step) for step in ("batch", "extern")] if row.started is not None else []
-        if steps:
-            yield from (each for each in own if each.step in steps)
-            continue
-        yield row
-        if not given.allocations:
-            yield from own
+        named = {each.step for each in references if each.means(row.job)}
+        is_whole = not named or "" in named
+        if is_whole:
+            yield row
+        if not is_whole or not given.allocations:
+            yield from (step for step in cluster.steps(row) if is_whole or step.step in named)
+    if cluster.left_out_steps:
+        complain(
+            f"sacct: steps are shown of the first {STEPS_MAX} jobs; name others with -j, or leave steps out with -X"
+        )

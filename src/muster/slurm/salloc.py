@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 
+from muster.cli.terminal.interruptions import Interruptions
 from muster.client.answers import Job
 from muster.client.client import Client
 from muster.client.pauses import pauses_s
@@ -17,7 +18,6 @@ from muster.model.ids import JobId, job_number
 from muster.slurm.options import SlurmError, complain, connected
 from muster.slurm.srun import ALLOCATION
 from muster.slurm.submitting import prepared
-from muster.slurm.waiting import leave_on_signals
 from muster.worker.gang.allocation import read_allocation
 from muster.worker.gang.node_lists import node_list
 from muster.worker.gang.started_commands import exit_code
@@ -47,11 +47,14 @@ def main(arguments: Sequence[str]) -> int:
     if ":" in command:
         raise SlurmError("salloc: error: heterogeneous jobs are not known here")
     with connected("salloc") as client:
-        job = client.submit(_document(client, options))
+        interruptions = Interruptions()
+        with interruptions, interruptions.kept():
+            job = client.submit(_document(client, options))
         number = job_number(JobId(job.id))
         code: int | None = None
         try:
-            with leave_on_signals():
+            with interruptions:
+                interruptions.raise_kept()
                 _tell(f"Pending job allocation {number}", said)
                 path = _granted(client, job)
                 _tell(f"Granted job allocation {number}", said)
@@ -101,7 +104,7 @@ def _run(path: str, command: Sequence[str], said: set[str]) -> int:
         raise SlurmError(f"salloc: error: the allocation cannot be used from here: {path}: {error.strerror}") from None
     own = {name: value for name, value in allocation.variables.items() if not _is_of_a_process(name)}
     commands = allocation.script.commands
-    variables = {**os.environ, **own, ALLOCATION: path, "PATH": f"{os.environ.get('PATH', os.defpath)}:{commands}"}
+    variables = {**os.environ, **own, ALLOCATION: path, "PATH": f"{commands}:{os.environ.get('PATH', os.defpath)}"}
     words = list(command) or [os.environ.get("SHELL", "/bin/sh")]
     _tell(f"Nodes {node_list(allocation.nodes)} are ready for job", said)
     try:

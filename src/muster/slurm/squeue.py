@@ -16,6 +16,7 @@ from muster.slurm.showing.states import SHORT
 
 USUAL = "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R"
 LONG = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R"
+STEPS = "%.15i %.8j %.9P %.8u %.9M %N"
 STARTS = "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %20Y %R"
 
 LETTERS = {
@@ -62,6 +63,8 @@ LETTERS = {
 }
 """The field that each letter of a format stands for, with its header where that is another."""
 
+STEP_LETTERS = {**LETTERS, "i": "JobArrayID STEPID", "P": "JobPartition PARTITION"}
+
 _SORTED_AS_NUMBERS = frozenset("AcCDFiKmpQUz")
 _STATE_ORDER = {state: place for place, state in enumerate(SHORT)}
 
@@ -71,7 +74,7 @@ def main(arguments: Sequence[str]) -> int:
     given = _parser().parse_args(joined(arguments, "-S", "--sort"))
     with connected("squeue") as client:
         cluster = Cluster(client)
-        rows = _rows(cluster, given)
+        rows = _steps(cluster, _rows(cluster, given)) if given.steps else _rows(cluster, given)
         if given.json:
             sys.stdout.write(written(queue_document(rows)))
             return 0
@@ -87,7 +90,7 @@ def _parser() -> Parser:
     parser.texts("-j --jobs --job", "-u --users --user", "-t --states --state")
     parser.texts("-A --accounts --account", "-p --partitions --partition", "-n --names --name")
     parser.texts("-q --qos", "-w --nodelist")
-    parser.flags("-h --noheader", "-l --long", "-r --array", "--me", "--start", "--json")
+    parser.flags("-h --noheader", "-l --long", "-r --array", "--me", "--start", "--json", "-s --steps")
     parser.ignored("-a --all", "--federation", "--local", "-P --priority", "--array-unique")
     parser.ignored("-M --clusters --cluster", takes_value=True)
     return parser
@@ -113,6 +116,11 @@ def _rows(cluster: Cluster, given: Namespace) -> list[JobRow]:
     return _sorted(shown, given.sort or "P,t,-p,i")
 
 
+def _steps(cluster: Cluster, rows: Sequence[JobRow]) -> list[JobRow]:
+    """The steps that run, in the place of their jobs."""
+    return [step for row in rows for step in cluster.steps(row) if step.state == "RUNNING"]
+
+
 def _is_known(cluster: Cluster, wanted: JobQuery) -> bool:
     """True when a job exists and ended a moment ago at most, though nothing of it is shown."""
     found = cluster.rows(JobQuery(references=wanted.references), with_ended=True, each_task=True)
@@ -122,6 +130,8 @@ def _is_known(cluster: Cluster, wanted: JobQuery) -> bool:
 def _layout(given: Namespace) -> TableLayout[JobRow]:
     if given.wide:
         return by_wide_names(given.wide, JOB_FIELDS, "squeue")
+    if given.steps:
+        return by_letters(given.format or STEPS, STEP_LETTERS, JOB_FIELDS, "squeue")
     usual = STARTS if given.start else LONG if given.long else USUAL
     return by_letters(given.format or usual, LETTERS, JOB_FIELDS, "squeue")
 

@@ -46,8 +46,6 @@ def _run(words: Sequence[str]) -> int:
         return 0
     if "het-group" in said or ":" in command:
         raise StepRefused("heterogeneous steps (--het-group) are not known here", WRONG_USE)
-    if "multi-prog" in said:
-        raise StepRefused("--multi-prog is not known here: start several steps with & and wait", WRONG_USE)
     if not command:
         raise StepRefused("No command given to execute.", WRONG_USE)
     path = os.environ.get(ALLOCATION)
@@ -62,6 +60,8 @@ def step_options(said: Mapping[str, str], command: Sequence[str], variables: Map
     said = {**_variable_options(variables), **said}
     return StepOptions(
         command=tuple(command),
+        programs=_read(command[0]) if "multi-prog" in said else None,
+        name=said.get("job-name") or os.path.basename(command[0]),
         request=step_request(said),
         variables=exported(said.get("export", ""), variables),
         folder=os.path.join(os.getcwd(), said.get("chdir", "")),
@@ -81,8 +81,10 @@ def step_request(said: Mapping[str, str]) -> StepRequest:
     """What the step asks of its allocation."""
     per_task = _gpus(said, "gpus-per-task")
     bound = said.get("gpu-bind", "").partition(":")
-    if per_task is None and bound[0] in ("single", "per_task") and bound[2].isdecimal():
-        per_task = max(int(bound[2]) if bound[0] == "per_task" else 1, 1)
+    if per_task is None and bound[0] == "per_task" and bound[2].isdecimal():
+        per_task = max(int(bound[2]), 1)
+    elif per_task is None and bound[0] == "single" and bound[2] == "1":
+        per_task = 1  # with more tasks to a GPU, all see all GPUs of their node
     gres = said.get("gres", "")
     per_node = _gpus(said, "gpus-per-node")
     if gres:
@@ -124,7 +126,7 @@ def _variable_options(variables: Mapping[str, str]) -> dict[str, str]:
     """Options in variables. Sizes of the job are in its allocation, and so not among them."""
     names = {"SRUN_CPUS_PER_TASK": "cpus-per-task", "SLURM_KILL_BAD_EXIT": "kill-on-bad-exit"}
     names |= {"SLURM_OPEN_MODE": "open-mode", "SRUN_EXPORT_ENV": "export", "SLURM_STDOUTMODE": "output"}
-    names |= {"SLURM_STDERRMODE": "error"}
+    names |= {"SLURM_STDERRMODE": "error", "SLURM_GPU_BIND": "gpu-bind"}
     return {name: variables[variable] for variable, name in names.items() if variable in variables} | (
         {"label": ""} if variables.get("SLURM_LABELIO", "0") not in ("", "0") else {}
     )
@@ -157,6 +159,14 @@ def _node_names(text: str) -> tuple[str, ...]:
     from muster.formats.text.ranges import comma_separated, node_names  # noqa: PLC0415
 
     return tuple(name for word in comma_separated(text) for name in node_names(word))
+
+
+def _read(path: str) -> str:
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise StepRefused(f"Configuration file {path} cannot be read: {error}", WRONG_USE) from None
 
 
 def _take_name() -> None:

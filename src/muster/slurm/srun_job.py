@@ -7,6 +7,7 @@ from pathlib import PurePath
 
 from muster.cli.following.following import follow_job
 from muster.cli.following.log_printers import RawPrinter
+from muster.cli.terminal.interruptions import Interruptions
 from muster.client.answers import Job
 from muster.client.client import Client
 from muster.formats.sbatch.options import SBATCH, Option
@@ -15,13 +16,13 @@ from muster.model.errors import MusterError
 from muster.model.ids import JobId, job_number
 from muster.slurm.steps.step import StepRefused
 from muster.slurm.submitting import prepared
-from muster.slurm.waiting import CANCELLED, exit_code_of, leave_on_signals
+from muster.slurm.waiting import CANCELLED, exit_code_of
 
 WRONG_USE = 2
 
 OWN = frozenset(
     {"label", "unbuffered", "output", "error", "open-mode", "kill-on-bad-exit", "export", "gpu-bind", "mpi", "cpu-bind"}
-    | {"quiet", "input", "chdir"}
+    | {"quiet", "input", "chdir", "multi-prog"}
 )
 """Options of the step, which the `srun` in the script gets. What the job asks for, the step has anyway."""
 
@@ -41,12 +42,13 @@ def run_job(options: Sequence[Option], command: Sequence[str]) -> int:
 
 
 def _run(options: Sequence[Option], command: Sequence[str], *, has_terminal: bool) -> int:
-    with Client() as client:
+    with Client() as client, Interruptions() as interruptions:
         document = _document(client, options, command, has_terminal=has_terminal)
-        job = client.submit(document)
+        with interruptions.kept():
+            job = client.submit(document)
         try:
-            with leave_on_signals():
-                ended = _follow(client, job, has_terminal=has_terminal)
+            interruptions.raise_kept()
+            ended = _follow(client, job, has_terminal=has_terminal)
         except (KeyboardInterrupt, BrokenPipeError):
             client.cancel(job.id, reason="its srun was interrupted")
             sys.stderr.write(f"srun: Force Terminated job {job_number(JobId(job.id))}\n")

@@ -1,8 +1,4 @@
-"""How a job ended, in exit codes of Slurm, and what a signal means to a command that waits for it."""
-
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
+"""How a job ended, in exit codes of Slurm."""
 
 from muster.client.answers import Job
 from muster.client.client import Client
@@ -21,18 +17,3 @@ def exit_code_of(job: Job, client: Client) -> int:
     if job.state in (JobState.CANCELLED, JobState.TIMED_OUT):
         return CANCELLED
     return job.exit_code or 1
-
-
-@contextmanager
-def leave_on_signals() -> Iterator[None]:
-    """Let what ends a command end the waiting, so that the job can be ended too."""
-
-    def leave(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, leave) for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)}
-    try:
-        yield
-    finally:
-        for number, action in before.items():
-            signal.signal(number, action)

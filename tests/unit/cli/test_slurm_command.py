@@ -11,7 +11,19 @@ def test_all_commands_are_put_into_a_folder_and_start(terminal: Terminal, tmp_pa
     folder = tmp_path / "slurm bin"
     for _ in range(2):
         assert terminal.type("slurm", "install", str(folder)).exit_code == 0
-    names = ["sacct", "sacctmgr", "salloc", "sbatch", "scancel", "scontrol", "sinfo", "squeue", "srun", "sshare"]
+    names = [
+        "sacct",
+        "sacctmgr",
+        "salloc",
+        "sbatch",
+        "sbcast",
+        "scancel",
+        "scontrol",
+        "sinfo",
+        "squeue",
+        "srun",
+        "sshare",
+    ]
     assert sorted(os.listdir(folder)) == names
     shown = subprocess.run([folder / "scontrol", "show", "hostnames", "n[1-2]"], capture_output=True, check=True)
     assert shown.stdout == b"n1\nn2\n"

@@ -121,6 +121,8 @@ class FakeServer:
     """What the next requests get instead of an answer."""
     lost_answers: int = 0
     """So many of the next requests are carried out, and their answers lost."""
+    on_request: Callable[[], None] = lambda: None
+    """What happens when the next request has come, once."""
     later: list[Callable[["FakeServer"], None]] = field(default_factory=list)
     """One of these happens each time that a job is asked for."""
     jobs_allowed: int = 1_000_000
@@ -138,6 +140,8 @@ class FakeServer:
 
     def _answer(self, request: httpx.Request) -> httpx.Response:
         self.requests.append(request)
+        happens, self.on_request = self.on_request, lambda: None
+        happens()
         if self.failures:
             failure = self.failures.pop(0)
             if isinstance(failure, Exception):

@@ -224,19 +224,6 @@ def test_a_certificate_that_is_not_trusted_is_not_called_a_server_that_is_away(
         client.job("job-1")
 
 
-def test_what_must_not_be_done_twice_is_not_repeated_after_a_lost_answer(client: Client, server: FakeServer) -> None:
-    server.failures = [httpx.ReadError("reset")]
-    with pytest.raises(Unreachable, match="broke off"):
-        client.create_token(name="ci")
-    assert len(server.requests) == 1
-
-
-def test_a_slow_server_is_named_as_such(client: Client, server: FakeServer) -> None:
-    server.failures = [httpx.ReadTimeout("slow")]
-    with pytest.raises(Unreachable, match="too long"):
-        client.job("job-1")
-
-
 def test_waiting_ends_with_the_job(client: Client, server: FakeServer, pauses: list[float]) -> None:
     server.jobs["job-1"] = a_job()
     server.later = [lambda _: None, lambda each: each.jobs.update({"job-1": an_ended_job()})]

@@ -63,6 +63,35 @@ def a_task(array: str, index: int, **changes: Any) -> Json:
     return a_job(f"{array}.{index}", **made)
 
 
+def a_step(step: str, **changes: object) -> Json:
+    """A step that ran for a minute, as the API shows it."""
+    return {
+        "step": step,
+        "name": "python",
+        "tasks": 4,
+        "cpus": 8,
+        "gpus": 2,
+        "nodes": ["n1", "n2"],
+        "started": "2026-03-02T11:58:00Z",
+        "ended": "2026-03-02T11:59:00Z",
+        "exit_code": 0,
+        "max_rss_bytes": 3 << 20,
+        "max_rss_task": 1,
+        "max_rss_node": "n2",
+        "cpu_s": 90.5,
+        **changes,
+    }
+
+
+def gives_steps(user: SlurmUser, job: str, *steps: Json) -> None:
+    user.server.jobs[job]["spec"]["launch"] = "slurm"
+    user.server.answers[f"GET /v1/jobs/{job}/steps"] = {"items": list(steps), "next": None}
+
+
+OPEN: Json = {"ended": None, "exit_code": None, "max_rss_bytes": None, "max_rss_task": None, "cpu_s": None}
+"""What a step that has not ended does not say."""
+
+
 def _jobs() -> list[Json]:
     small = {"resources": {"gpus": 1, "cpus": 4, "memory": "16GiB"}, "run": "python sweep.py", "name": "sweep"}
     started = {"started": "2026-03-02T11:58:00Z", "first_started": "2026-03-02T11:58:00Z", "attempt": 1}

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.unit.slurm.conftest import SlurmUser
+from tests.unit.slurm.conftest import OPEN, SlurmUser, a_step, gives_steps
 
 
 def test_the_usual_table_is_that_of_slurm(user: SlurmUser) -> None:
@@ -77,3 +77,13 @@ def test_json_has_the_keys_of_slurm(user: SlurmUser) -> None:
 def test_reasons_are_asked_for_only_when_they_are_shown(user: SlurmUser) -> None:
     user.reads("squeue -h -o %i")
     assert not [each for each in user.server.requests if each.url.path.endswith("/why")]
+
+
+def test_steps_that_run_are_listed_in_the_place_of_their_jobs(user: SlurmUser) -> None:
+    gives_steps(user, "job-7", a_step("0"), a_step("1", name="sleep", nodes=["n2"], **OPEN))
+    assert user.reads("squeue -s -j 7") == [
+        "         STEPID     NAME PARTITION     USER      TIME NODELIST",
+        "        7.batch    batch      main      ada   2:50:00 n1",
+        "       7.extern   extern      main      ada   2:50:00 n[1-2]",
+        "            7.1    sleep      main      ada      2:00 n2",
+    ]

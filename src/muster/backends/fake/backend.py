@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import assert_never
 
-from muster.backends.base import Beside, FoundCheckpoint, MeasuredStep, OutputPart, Terminal
+from muster.backends.base import BatchStep, Beside, FoundCheckpoint, MeasuredStep, OutputPart, Terminal
 from muster.backends.fake.process import FakeGang, Process
 from muster.backends.fake.script import KILLED, GangScript
 from muster.model.errors import NotFound
@@ -43,6 +43,7 @@ class FakeBackend:
         self._on_node: dict[NodeName, list[Process]] = {}
         """Processes that may be alive on each node."""
         self.steps_measured: list[MeasuredStep] = []
+        self.steps_recorded: list[BatchStep] = []
         """What trainings have measured of themselves, for tests."""
         self.runs_over: list[str] = []
         self.signals: list[tuple[JobId, int, bool]] = []
@@ -77,6 +78,10 @@ class FakeBackend:
     def measured_steps(self, job: JobId, attempts: int) -> tuple[MeasuredStep, ...]:  # noqa: ARG002
         """What a test put into `steps_measured`."""
         return tuple(self.steps_measured)
+
+    def batch_steps(self, job: JobId, attempt: int) -> tuple[BatchStep, ...]:  # noqa: ARG002
+        """What a test put into `steps_recorded`."""
+        return tuple(self.steps_recorded)
 
     def stored_checkpoints(
         self,

@@ -14,6 +14,7 @@ ownership takeover                     who owns the nodes, and whether a control
 inventory                              this machine as nodes
 attachment                             a user at the terminal of a worker
 job_files logs pruning                 what jobs left on this machine, what they printed, and how old output is dropped
+step_files                             which steps batch jobs had
 """
 
 from muster.backends.local.backend import LocalBackend

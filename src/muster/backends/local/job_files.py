@@ -5,13 +5,15 @@ Every method may be called on any thread, because it reads files and may take lo
 
 from pathlib import Path
 
-from muster.backends.base import FoundCheckpoint, MeasuredStep, OutputPart
+from muster.backends.base import BatchStep, FoundCheckpoint, MeasuredStep, OutputPart
 from muster.backends.local.logs import read_log
+from muster.backends.local.step_files import read_steps
 from muster.backends.local.training import checkpoint_errands, metrics_files
 from muster.model.errors import NotFound
 from muster.model.ids import JobId
 from muster.model.spec import JobSpec
-from muster.worker.output.segments import log_folder
+from muster.worker.gang.step_records import NAME as STEPS
+from muster.worker.output.segments import attempt_folder, log_folder
 
 
 class JobFiles:
@@ -29,6 +31,10 @@ class JobFiles:
     def measured_steps(self, job: JobId, attempts: int) -> tuple[MeasuredStep, ...]:
         """What the attempts of a job measured of themselves."""
         return metrics_files.measured_steps(self._home, job, attempts)
+
+    def batch_steps(self, job: JobId, attempt: int) -> tuple[BatchStep, ...]:
+        """The steps of an attempt of a batch job."""
+        return read_steps(attempt_folder(self._home, job, attempt) / STEPS)
 
     def stored_checkpoints(
         self, spec: JobSpec, run: str, *, step: int | None = None, verify: bool = False

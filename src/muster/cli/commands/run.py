@@ -2,10 +2,8 @@
 
 import re
 import shlex
-import signal
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,6 +11,7 @@ import typer
 from muster.cli.terminal.amounts import pair
 from muster.cli.terminal.connection import connect
 from muster.cli.terminal.exits import Exit, exit_of_program
+from muster.cli.terminal.interruptions import Interruptions
 from muster.cli.terminal.listing import JOBS, Listing
 from muster.cli.terminal.options import Output, Printed
 from muster.cli.terminal.screen import note
@@ -80,15 +79,30 @@ def run(
         "interactive": {"idle_timeout": idle_timeout} if pty else None,
     }
     document = _checked(_given(job))
-    with connect() as client, _ended_by_signals():
-        _watch(client, client.submit(document), output, pty=pty)
+    with connect() as client, Interruptions(_tell_kept) as interruptions:
+        with interruptions.kept():
+            sent = _sent(client, document)
+        _watch(client, sent, output, interruptions, pty=pty)
 
 
-def _watch(client: "Client", job: "Job", output: Output, *, pty: bool) -> None:
+def _sent(client: "Client", document: dict[str, Any]) -> "Job":
+    try:
+        return client.submit(document)
+    except KeyboardInterrupt:
+        note("the server has not answered; look with `muster ps` whether the job is there, `muster cancel` ends it")
+        raise typer.Exit(Exit.CANCELLED) from None
+
+
+def _tell_kept() -> None:
+    note("the job is cancelled as soon as the server has answered; Ctrl-C again leaves at once")
+
+
+def _watch(client: "Client", job: "Job", output: Output, interruptions: Interruptions, *, pty: bool) -> None:
     """Follow a job to its end, and cancel it when the user leaves."""
     from muster.cli.commands.submit import tell_end
 
     try:
+        interruptions.raise_kept()
         ended = _attached(client, job) if pty else _followed(client, job, output)
     except (KeyboardInterrupt, BrokenPipeError):
         client.cancel(job.id, reason="whoever ran it left")
@@ -112,21 +126,6 @@ def _attached(client: "Client", job: "Job") -> "Job":
     from muster.cli.terminal.raw_terminal import attach_when_running
 
     return attach_when_running(client, job.id)
-
-
-@contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """Treat a closed terminal and a stopped pipeline like Ctrl-C."""
-
-    def leave(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, leave) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, action in before.items():
-            signal.signal(number, action)
 
 
 def _checked(job: dict[str, Any]) -> dict[str, Any]:

@@ -80,6 +80,8 @@ def up(
 
     if database is not None:
         refuse_password(database)
+    if config is not None and not config.exists():
+        raise InvalidInput(f"--config: there is no file {config}")
     folder = (home or home_folder(os.environ)).expanduser().resolve()
     said = {
         "port": port,

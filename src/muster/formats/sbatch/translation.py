@@ -30,7 +30,7 @@ _IGNORED = {
 
 _SILENT = frozenset(
     {"acctg-freq", "bell", "clusters", "contiguous", "core-spec", "cores-per-socket", "cpu-bind", "cpu-freq"}
-    | {"distribution", "export-file", "extra-node-info", "get-user-env", "gpu-bind", "gpu-freq", "gres-flags", "hint"}
+    | {"distribution", "export-file", "extra-node-info", "get-user-env", "gpu-freq", "gres-flags", "hint"}
     | {"ignore-pbs", "kill-on-invalid-dep", "mail-type", "mail-user", "mem-bind", "no-kill", "ntasks-per-core"}
     | {"ntasks-per-socket", "overcommit", "oversubscribe", "parsable", "priority", "profile", "propagate", "quiet"}
     | {"requeue", "sockets-per-node", "spread-job", "test-only", "threads-per-core", "use-min-nodes", "verbose", "wait"}
@@ -94,6 +94,11 @@ def _take_gres(draft: Draft, option: Option) -> None:
         draft.note(option.line, f"--gres: {','.join(others)} is ignored: only GPUs are known here")
     if found is not None:
         _put_gpus(draft, option, "node", found)
+
+
+def _take_gpu_bind(draft: Draft, option: Option) -> None:
+    """It is about steps: `srun` finds it."""
+    draft.variables["SLURM_GPU_BIND"] = option.value
 
 
 def _put_gpus(draft: Draft, option: Option, per: str, found: tuple[str, int]) -> None:
@@ -246,6 +251,7 @@ _TAKEN: dict[str, Callable[[Draft, Option], None]] = {
     "gpus-per-node": _take_gpus("node"),
     "gpus-per-task": _take_gpus("task"),
     "gres": _take_gres,
+    "gpu-bind": _take_gpu_bind,
     "cpus-per-task": _take_cpus,
     "cpus-per-gpu": _take_cpus_per_gpu,
     "ntasks-per-gpu": _take_tasks_per_gpu,

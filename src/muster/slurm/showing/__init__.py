@@ -1,6 +1,6 @@
 """What the commands show: jobs and nodes in the words, the fields and the tables of Slurm.
 
-job_rows node_rows            a job or a node with all that Slurm would say of it
+job_rows step_rows node_rows  a job, a step or a node with all that Slurm would say of it
 job_fields node_fields        all fields by name: title, width, value
 columns                       field formats as users write them, and tables
 record_texts configuration    what `scontrol show` writes

@@ -125,21 +125,24 @@ def _index(row: JobRow) -> int | None:
 
 def _step(row: JobRow) -> Document:
     return {
-        "step": {"id": row.job_id, "name": row.step},
+        "step": {"id": row.job_id, "name": row.name},
         "state": row.state,
         "exit_code": _exit_document(row),
         "nodes": {"count": len(row.nodes), "range": row.node_list},
         "time": {
             "elapsed": int(row.elapsed_s),
             "start": unix_time(row.started),
-            "end": unix_time(row.job.ended),
+            "end": unix_time(row.ended),
         },
+        "tasks": {"count": row.task_count},
+        "tres": {"allocated": _tres_list(row)},
+        "statistics": dict(row.measured),
     }
 
 
 def _exit_document(row: JobRow) -> Document:
     code, signal = row.exit_pair
-    if row.job.ended is None:
+    if row.ended is None:
         return {"status": "PENDING", "return_code": 0}
     if signal:
         return {"status": "SIGNALED", "return_code": 0, "signal": {"signal_id": signal}}

@@ -22,6 +22,11 @@ def long_time(seconds: float | None) -> str:
     return f"{days}-{text}" if days else text
 
 
+def precise_time(seconds: float) -> str:
+    """`MM:SS.mmm` below an hour, as sacct writes processor time."""
+    return f"{int(seconds // 60):02}:{seconds % 60:06.3f}" if seconds < 3600 else long_time(seconds)
+
+
 def short_time(seconds: float | None) -> str:
     """`[D-][H:]MM:SS` without leading hours of zero, as squeue writes it."""
     text = long_time(seconds)

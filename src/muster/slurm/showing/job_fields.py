@@ -42,11 +42,6 @@ def _group(_: JobRow) -> str:
         return str(os.getgid())
 
 
-def _blank(_: JobRow) -> str:
-    """What is not measured."""
-    return ""
-
-
 _MEASURED = (
     "AveCPU AveCPUFreq AveDiskRead AveDiskWrite AvePages AveRSS AveVMSize ConsumedEnergy ConsumedEnergyRaw MaxDiskRead "
     "MaxDiskReadNode MaxDiskReadTask MaxDiskWrite MaxDiskWriteNode MaxDiskWriteTask MaxPages MaxPagesNode MaxPagesTask "
@@ -54,11 +49,15 @@ _MEASURED = (
     "TRESUsageInMax TRESUsageInTot TRESUsageOutAve TRESUsageOutMax TRESUsageOutTot AdminComment SystemComment WCKey "
     "Reservation ReservationId McsLabel Flags Container SubmitLine"
 )
-"""What is not measured or not kept here. The fields exist and are empty."""
+"""What is measured of some steps only, or not measured or kept at all. The fields exist and are empty."""
 
 
 def _field(name: str, value: Callable[[JobRow], object], *, title: str = "", width: int = 10) -> Field[JobRow]:
     return Field(name=name, value=value, title=title, width=width)
+
+
+def _measured(name: str) -> Field[JobRow]:
+    return _field(name, lambda row: row.measured.get(name, ""))
 
 
 JOB_FIELDS = catalog(
@@ -86,6 +85,7 @@ JOB_FIELDS = catalog(
         _field("Account", lambda row: row.job.team),
         _field("QOS", lambda row: row.job.tier),
         _field("Partition", lambda row: "" if row.step else row.partition),
+        _field("JobPartition", lambda row: row.partition),
         _field("Cluster", lambda _: CLUSTER),
         _field("Priority", _priority),
         _field("PriorityLong", _priority, title="PRIORITY"),
@@ -121,7 +121,7 @@ JOB_FIELDS = catalog(
         _field("EligibleTime", lambda row: moment_text(row.job.submitted), title="ELIGIBLE_TIME"),
         _field("Start", lambda row: moment_text(row.started), width=19),
         _field("StartTime", lambda row: moment_text(row.expected_start, "N/A"), title="START_TIME"),
-        _field("End", lambda row: moment_text(row.job.ended), width=19),
+        _field("End", lambda row: moment_text(row.ended), width=19),
         _field("EndTime", lambda row: moment_text(row.expected_end, "N/A"), title="END_TIME"),
         _field("Elapsed", lambda row: long_time(row.elapsed_s)),
         _field("ElapsedRaw", lambda row: int(row.elapsed_s)),
@@ -132,7 +132,7 @@ JOB_FIELDS = catalog(
         _field("TimelimitRaw", lambda row: "" if row.limit_s is None else int(row.limit_s // 60)),
         _field("CPUTime", lambda row: long_time(_cpu_time_s(row))),
         _field("CPUTimeRAW", _cpu_time_s),
-        _field("TotalCPU", lambda _: "00:00:00"),
+        _field("TotalCPU", lambda row: row.measured.get("TotalCPU", "00:00:00")),
         _field("UserCPU", lambda _: "00:00:00"),
         _field("SystemCPU", lambda _: "00:00:00"),
         _field("Suspended", lambda _: "00:00:00"),
@@ -150,6 +150,6 @@ JOB_FIELDS = catalog(
         _field("StdErr", lambda row: row.batch.get("error", ""), title="STDERR"),
         _field("OverSubscribe", lambda row: "NO" if row.job.spec.get("exclusive") else "OK"),
         _field("MemoryMB", lambda row: row.memory_bytes // BYTES_PER_MB),
-        *(_field(name, _blank) for name in _MEASURED.split()),
+        *(_measured(name) for name in _MEASURED.split()),
     )
 )

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 
+from muster.answers.jobs import Job
 from muster.model.ids import array_numbers, numbered_job
 from muster.slurm.showing.host_lists import numbers_of
 
@@ -26,6 +27,10 @@ class JobReference:
     def ids(self) -> tuple[str, ...]:
         """Muster's ids of all that is meant."""
         return tuple(f"{self.job}.{index}" for index in self.indices) or (self.job,)
+
+    def means(self, job: Job) -> bool:
+        """True when a job, or a task of the array that was named, is meant."""
+        return job.id in self.ids or (not self.indices and job.array is not None and job.array.parent == self.job)
 
 
 def read_reference(text: str) -> JobReference:

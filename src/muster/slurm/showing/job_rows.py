@@ -44,14 +44,10 @@ class JobRow:
         self.job = job
         self.now = now
         self.step = step
-        """`batch` or `extern` for a line about a step."""
-        self._further = further
+        """`batch`, `extern` or a number for a line about a step."""
+        self.further = further
         self._indices = indices
         """The tasks that the line is about, when it is about several: `3-9%2`."""
-
-    def as_step(self, step: str) -> "JobRow":
-        """The line about a step of the job."""
-        return JobRow(self.job, self.now, self._further, step=step)
 
     @property
     def array_id(self) -> str:
@@ -80,7 +76,7 @@ class JobRow:
     @property
     def name(self) -> str:
         """The name that it was submitted with."""
-        return self.step or str(self._variable("SLURM_JOB_NAME") or self.job.name)
+        return str(self._variable("SLURM_JOB_NAME") or self.job.name)
 
     @property
     def state(self) -> str:
@@ -95,7 +91,7 @@ class JobRow:
     @cached_property
     def _why(self) -> Why | None:
         try:
-            return self._further.why(self.job.id)
+            return self.further.why(self.job.id)
         except MusterError:
             return None
 
@@ -116,7 +112,7 @@ class JobRow:
     def partition(self) -> str:
         """The pool of the node where it runs; the one that was asked for while it waits."""
         if self.job.workers:
-            return self._further.pool(self.job.workers[0].node) or DEFAULT_PARTITION
+            return self.further.pool(self.job.workers[0].node) or DEFAULT_PARTITION
         return str(self._variable("SLURM_JOB_PARTITION") or DEFAULT_PARTITION)
 
     def _variable(self, name: str) -> object:
@@ -131,7 +127,7 @@ class JobRow:
         if self.is_pending or self.job.first_started is None:
             return ()
         try:
-            return tuple(dict.fromkeys(self._further.nodes(self.job.id) or ()))
+            return tuple(dict.fromkeys(self.further.nodes(self.job.id) or ()))
         except MusterError:
             return ()
 
@@ -189,9 +185,9 @@ class JobRow:
         return memory_text(memory_bytes(_resources(self.roles[0]).get("memory", 0)))
 
     @property
-    def gpus(self) -> str:
+    def gpu_count(self) -> float:
         """GPUs of the whole gang."""
-        return f"{self.job.gpus:g}"
+        return self.job.gpus
 
     def tres(self, *, with_billing: bool = True) -> str:
         """What it has or asks for, as `cpu=4,mem=16G,node=1`."""
@@ -199,7 +195,7 @@ class JobRow:
         parts += [f"mem={memory_text(self.memory_bytes)}"] if self.memory_bytes else []
         parts += [f"node={self.node_count}"]
         parts += [f"billing={self.cpu_count}"] if with_billing else []
-        parts += [f"gres/gpu={self.gpus}"] if self.job.gpus else []
+        parts += [f"gres/gpu={self.gpu_count:g}"] if self.gpu_count else []
         return ",".join(parts)
 
     @property
@@ -214,6 +210,16 @@ class JobRow:
         return None if self.is_pending else self.job.started or self.job.first_started
 
     @property
+    def ended(self) -> datetime | None:
+        """When it ended."""
+        return self.job.ended
+
+    @property
+    def measured(self) -> Mapping[str, str]:
+        """What was measured of it, by the names of fields. That is known of steps alone."""
+        return {}
+
+    @property
     def expected_start(self) -> datetime | None:
         """When it began, or when it is promised or expected to begin."""
         if not self.is_pending or self._why is None:
@@ -225,7 +231,7 @@ class JobRow:
     def limit_s(self) -> float | None:
         """Its time limit, or that of its tier."""
         own = self.job.max_duration_s
-        return self._further.tier_limit_s(self.job.tier) if own is None else own
+        return self.further.tier_limit_s(self.job.tier) if own is None else own
 
     @property
     def expected_end(self) -> datetime | None:
@@ -239,7 +245,7 @@ class JobRow:
         """How long it has run."""
         if self.started is None:
             return 0
-        return max(((self.job.ended or self.now) - self.started).total_seconds(), 0)
+        return max(((self.ended or self.now) - self.started).total_seconds(), 0)
 
     @property
     def left_s(self) -> float | None:

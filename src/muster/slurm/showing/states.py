@@ -101,7 +101,11 @@ def exit_pair(job: Job) -> tuple[int, int]:
     """The exit code and the signal of a job."""
     if state_of(job) == "OUT_OF_MEMORY":
         return 0, OUT_OF_MEMORY_SIGNAL
-    code = job.exit_code or 0
+    return code_and_signal(job.exit_code or 0)
+
+
+def code_and_signal(code: int) -> tuple[int, int]:
+    """An exit code of a shell as Slurm shows it: a signal is apart."""
     return (0, code - SIGNALLED) if code > SIGNALLED else (code, 0)
 
 

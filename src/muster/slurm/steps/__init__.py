@@ -2,5 +2,7 @@
 
 step            its tasks, what they print, how they end
 step_output     where what tasks print goes
+multi_prog      which program each task runs
 step_variables  the variables of tasks
+step_used       what tasks used of the machine
 """

@@ -17,7 +17,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from muster.slurm.steps.multi_prog import BadProgramFile, programs
 from muster.slurm.steps.step_output import StepOutput
+from muster.slurm.steps.step_used import StepUsed
 from muster.slurm.steps.step_variables import Part, step_variables, task_variables
 from muster.worker.gang.allocation import Allocation
 from muster.worker.gang.line import HUB, Line, Message, connected, listening
@@ -46,6 +48,10 @@ class StepOptions:
     """How a step runs its tasks."""
 
     command: tuple[str, ...]
+    programs: str | None = None
+    """The text that says which program each task runs, if the command names a file with it."""
+    name: str
+    """What the step is called where it is accounted."""
     request: StepRequest
     variables: dict[str, str]
     """Those of `srun`, as far as they go along."""
@@ -77,7 +83,10 @@ class RunningStep:
         """The variables of each task."""
         self._running: dict[int, int] = {}
         """The worker of each task that has not ended."""
+        self._programs: dict[int, list[str]] = {}
+        """The command of each task, where they run different ones."""
         self._codes: dict[int, int] = {}
+        self._usage = StepUsed()
         self._pending: list[Message] = []
         """What is to be told to processes that have not come up."""
         self._interrupts = 0
@@ -107,7 +116,9 @@ class RunningStep:
             door.close()
             with contextlib.suppress(OSError):
                 os.unlink(self._door_path)
-        return max(self._codes.values(), default=0)
+        code = max(self._codes.values(), default=0)
+        self._hub.say(over=code, used=self._usage.told)
+        return code
 
     @contextlib.contextmanager
     def _terminal(self) -> Iterator[None]:
@@ -130,7 +141,7 @@ class RunningStep:
     def _granted(self) -> int:
         """Wait until there is room for the step. Returns its number."""
         asked = asdict(self._options.request)
-        self._hub.say(step=asked, gang=self._allocation.gang)
+        self._hub.say(step=asked, gang=self._allocation.gang, name=self._options.name)
         job = self._allocation.variables.get("SLURM_JOB_ID", "")
         while (messages := self._hub.hear()) is not None:
             for message in messages:
@@ -153,6 +164,11 @@ class RunningStep:
             for task in part["tasks"]:
                 self._where[task["number"]] = {**common, **task_variables(part, task, self._parts)}
                 self._running[task["number"]] = part["rank"]
+        if self._options.programs is not None:
+            try:
+                self._programs = programs(self._options.programs, len(self._running))
+            except BadProgramFile as error:
+                raise StepRefused(str(error)) from None
         return StepOutput(
             output=self._options.output,
             error=self._options.error,
@@ -182,6 +198,7 @@ class RunningStep:
                 case {"task": int(task), "file": int(kind), "data": str(data)}:
                     output.take(task, kind, base64.b64decode(data), self._naming(task))
                 case {"task": int(task), "exit": int(code)}:
+                    self._usage.add(task, self._where[task]["SLURMD_NODENAME"], message)
                     self._end(task, code, output)
                 case _:
                     pass
@@ -189,7 +206,7 @@ class RunningStep:
     def _start(self, rank: int, line: Line) -> None:
         tasks = [task for part in self._parts if part["rank"] == rank for task in part["tasks"]]
         line.say(
-            start=[{"number": task["number"], "variables": self._where[task["number"]]} for task in tasks],
+            start=[self._told(task["number"]) for task in tasks],
             command=list(self._options.command),
             folder=self._options.folder,
             variables=self._options.variables,
@@ -198,6 +215,11 @@ class RunningStep:
         )
         for message in self._pending:
             line.say(**message)
+
+    def _told(self, task: int) -> Message:
+        """What the process beside a worker hears about a task."""
+        own = {"command": self._programs[task]} if self._programs else {}
+        return {"number": task, "variables": self._where[task], **own}
 
     def _naming(self, task: int) -> Mapping[str, str]:
         """The variables that names of output files are made from."""

@@ -43,6 +43,8 @@ class ScriptRun:
     """The file that says why the job has to leave, once it has to."""
     commands: str = ""
     """The folder with `srun` and the other commands."""
+    steps: str = ""
+    """The file in which the steps of the job are written down."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ import os
 import selectors
 import signal
 import socket
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from muster.worker.gang.allocation import Allocation, StepUsage, read_allocation
@@ -21,6 +21,7 @@ from muster.worker.gang.process_list import group_is_alive, processes, send_sign
 from muster.worker.gang.script import Script
 from muster.worker.gang.started_commands import StartedCommands
 from muster.worker.gang.step_layout import CannotPlace, StepPart, StepRequest, place_step
+from muster.worker.gang.step_records import BATCH, StepRecords
 
 LOOK_S = 0.1
 """How often the first worker looks whether what a script left has ended, and at its clock."""
@@ -29,6 +30,15 @@ STEPS_WAITING = 10_000
 """The most steps that wait for room: more than the processes that a node allows."""
 
 SRUN = "srun"
+SIGKILLED = 137
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrantedStep:
+    """A step that runs, and what it has of the allocation."""
+
+    number: str
+    parts: list[StepPart]
 
 
 def lead(box: str, gang: str, file: str, allocation: str = "") -> int:
@@ -49,9 +59,11 @@ class GangHub:
         self._own_rank = None if allocation is None else allocation.launch_worker.rank
         self._usage = None if allocation is None else StepUsage(allocation)
         self._steps = 0
-        self._granted: dict[Line, list[StepPart]] = {}
+        self._records = StepRecords() if allocation is None else StepRecords(allocation.script.steps)
+        self._granted: dict[Line, GrantedStep] = {}
         """What steps have, by the connection of their `srun`."""
-        self._waiting: dict[Line, StepRequest] = {}
+        self._waiting: dict[Line, tuple[StepRequest, str]] = {}
+        """What steps ask for, and what they are called."""
         self._is_told = False
         self._workers: dict[int, Line] = {}
         self._callers: list[tuple[Line, int]] = []
@@ -66,13 +78,16 @@ class GangHub:
     def run(self, file: str) -> int:
         """Run the script, and serve until it has ended."""
         script = Script(file, self._allocation, self._selector, tell_steps=self._tell_steps)
+        self._record_script()
         for each in SIGNALS:
             signal.signal(each, lambda number, _: self._pass_on(number, script))
         while script.is_running or (self._is_told and group_is_alive(script.pid)):
             for key, _ in self._selector.select(LOOK_S):
                 key.data()
             script.look_at_clock()
-        code = script.finish()
+        end = script.finish()
+        code = end.code
+        self._records.end(BATCH, code, {"max_rss_bytes": end.max_rss_bytes, "cpu_ms": end.cpu_ms})
         for worker in self._workers.values():
             worker.say(over=code, finished=script.has_finished)
         if script.has_finished:
@@ -130,8 +145,10 @@ class GangHub:
                 case {"exit": int(code), "number": int(number)} if 0 <= number < len(self._callers):
                     self._command_ended(number, code)
                 case {"step": dict(asked), "gang": self._gang} if len(self._waiting) < STEPS_WAITING:
-                    self._waiting[line] = _request(asked)
+                    self._waiting[line] = (_request(asked), str(message.get("name", "")))
                     self._grant(told=line)
+                case {"over": int(code), "used": dict(used)} if line in self._granted:
+                    self._records.end(self._granted[line].number, code, used)
                 case _:  # of another gang that met here before
                     with contextlib.suppress(OSError):
                         line.connection.shutdown(socket.SHUT_RDWR)
@@ -152,7 +169,7 @@ class GangHub:
         """Begin the steps for which there is room, in the order in which they came. Those that wait hear so once."""
         if self._allocation is None or self._usage is None:
             return
-        for line, request in tuple(self._waiting.items()):
+        for line, (request, name) in tuple(self._waiting.items()):
             try:
                 parts = place_step(self._allocation, self._usage, request)
             except CannotPlace as problem:
@@ -166,18 +183,38 @@ class GangHub:
             del self._waiting[line]
             for part in parts:
                 self._usage.take(part.rank, part.cpus, part.taken_gpus)
-            self._granted[line] = parts
+            self._granted[line] = GrantedStep(number=str(self._steps), parts=parts)
+            self._record_step(name, request, parts)
             line.say(granted=self._steps, parts=[asdict(part) for part in parts])
             self._steps += 1
 
     def _release(self, line: Line) -> None:
         """An `srun` is gone: its step is over, or it does not wait any more."""
         self._waiting.pop(line, None)
-        parts = self._granted.pop(line, None)
-        if parts and self._usage is not None:
-            for part in parts:
+        step = self._granted.pop(line, None)
+        if step is not None and self._usage is not None:
+            self._records.end(step.number, SIGKILLED, {})  # of an srun that could not say how its step ended
+            for part in step.parts:
                 self._usage.give_back(part.rank, part.cpus, part.taken_gpus)
             self._grant()
+
+    def _record_script(self) -> None:
+        if self._allocation is not None:
+            worker = self._allocation.launch_worker
+            own = [each for each in self._allocation.workers if each.node == worker.node]
+            cpus, gpus = sum(map(self._allocation.cpus, own)), sum(len(each.gpus) for each in own)
+            self._records.begin(BATCH, name=BATCH, tasks=1, cpus=cpus, gpus=gpus, nodes=[worker.node])
+
+    def _record_step(self, name: str, request: StepRequest, parts: list[StepPart]) -> None:
+        tasks = [(part.node, task) for part in parts for task in part.tasks]
+        self._records.begin(
+            str(self._steps),
+            name=name,
+            tasks=len(tasks),
+            cpus=len(tasks) * request.cpus_per_task,
+            gpus=len({(node, gpu) for node, task in tasks for gpu in task.gpus}),
+            nodes=list(dict.fromkeys(part.node for part in parts)),
+        )
 
 
 def _request(asked: dict[str, Any]) -> StepRequest:

@@ -13,13 +13,16 @@ from collections.abc import Callable
 from muster.worker.gang.allocation import Allocation, EndSignal, ScriptRun
 from muster.worker.gang.file_names import file_name, opened
 from muster.worker.gang.process_list import send_signal
-from muster.worker.gang.started_commands import SHELL, exit_code, with_own_pid
+from muster.worker.gang.process_usage import ProcessEnd, ended
+from muster.worker.gang.started_commands import SHELL, with_own_pid
 
 PIPE_BYTES = 65536
 
 LEAVE_MS = 5_000
+LEAVE_PART = 4
 """Of the grace period of a job that hears its own signal first, what is left when it is told to leave like any other:
-enough for programs that save themselves only then."""
+enough for programs that save themselves only then. Of a short one, one part in four: a handler of the signal that asks
+the server for something needs seconds too."""
 
 CANNOT_WRITE = 1
 """The exit code of a job whose output file cannot be made, as in Slurm."""
@@ -91,17 +94,18 @@ class Script:
             send_signal(self._child.pid, end.number)
         else:
             self._tell_steps(end.number)
-        self._leave_s = time.monotonic() + max(self._run.grace_ms - LEAVE_MS, 0) / 1000
+        grace_ms = self._run.grace_ms
+        self._leave_s = time.monotonic() + (grace_ms - min(LEAVE_MS, grace_ms // LEAVE_PART)) / 1000
         return True
 
-    def finish(self) -> int:
+    def finish(self) -> ProcessEnd:
         """Copy what is left of its output. Returns how it ended."""
         for pipe in tuple(self._copies):
             os.set_blocking(pipe, False)
             with contextlib.suppress(BlockingIOError):
                 while self._copy(pipe):
                     pass
-        return exit_code(self._child)
+        return ended(self._child)
 
     @property
     def has_finished(self) -> bool:

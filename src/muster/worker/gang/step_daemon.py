@@ -21,7 +21,8 @@ from typing import Any
 
 from muster.worker.gang.companion import SIGNALS
 from muster.worker.gang.line import Message, connected
-from muster.worker.gang.started_commands import exit_code, with_own_pid
+from muster.worker.gang.process_usage import ended
+from muster.worker.gang.started_commands import with_own_pid
 
 PIECE_BYTES = 65536
 
@@ -161,6 +162,7 @@ class StepDaemon:
 
     def _start(self, task: Message, message: Message) -> None:
         number = int(task["number"])
+        message = {**message, "command": task.get("command", message["command"])}
         try:
             started = StepTaskProcess(number, message, own_variables(message["variables"], task["variables"]))
         except OSError as error:
@@ -192,7 +194,7 @@ class StepDaemon:
         """A task has ended: send what it printed and how it ended. What it left behind is ended."""
         self._selector.unregister(handle)
         os.close(handle)
-        code = exit_code(task.process)
+        end = ended(task.process)
         task.tell(signal.SIGKILL)
         for pipe, kind in tuple(task.pipes.items()):
             os.set_blocking(pipe, False)
@@ -201,7 +203,7 @@ class StepDaemon:
             if pipe in task.pipes:
                 self._selector.unregister(pipe)
         del self._tasks[task.number]
-        self._line.say(exit=code, task=task.number)
+        self._line.say(exit=end.code, task=task.number, max_rss_bytes=end.max_rss_bytes, cpu_ms=end.cpu_ms)
 
     def _say_piece(self, number: int, kind: int, data: bytes) -> None:
         self._line.say(task=number, file=kind, data=base64.b64encode(data).decode())

@@ -28,6 +28,7 @@ ALLOCATION = "MUSTER_ALLOCATION"
 COMMANDS = (
     "sbatch",
     "srun",
+    "sbcast",
     "salloc",
     "squeue",
     "sacct",
@@ -104,6 +105,16 @@ def allocation_file(box: Path) -> Path:
     return box / "allocation"
 
 
+def account_variables() -> dict[str, str]:
+    """What every login has, for scripts to which the environment of their submission did not come along."""
+    try:
+        account = pwd.getpwuid(os.geteuid())
+    except KeyError:
+        return {}
+    name = account.pw_name
+    return {"HOME": account.pw_dir, "USER": name, "LOGNAME": name, "SHELL": account.pw_shell or "/bin/sh"}
+
+
 def user_variables() -> dict[str, str]:
     """Who runs the job."""
     user = os.geteuid()
@@ -123,7 +134,13 @@ def virtual_hosts(start: StartWorkers, meeting: MeetingPlace) -> tuple[str, ...]
 
 
 def write_allocation(
-    allocation: Allocation, start: StartWorkers, meeting: MeetingPlace, variables: Mapping[str, str], told: Path
+    allocation: Allocation,
+    start: StartWorkers,
+    meeting: MeetingPlace,
+    variables: Mapping[str, str],
+    *,
+    told: Path,
+    steps: Path,
 ) -> None:
     """Write down what the job was given, for its first worker and for `srun`."""
     batch = start.spec.batch
@@ -139,6 +156,7 @@ def write_allocation(
         grace_ms=grace_ms if limit_ms is None else min(grace_ms, limit_ms // 2),
         told=str(told),
         commands=commands,
+        steps=str(steps),
     )
     shown = {name: value for name, value in variables.items() if name.startswith(("SLURM", "CUDA_VISIBLE"))}
     whole = replace(allocation, hosts=virtual_hosts(start, meeting), script=script, variables=shown)

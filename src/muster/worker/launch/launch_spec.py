@@ -18,9 +18,11 @@ from muster.model.node_limits import SCRIPT_VARIABLE_BYTES
 from muster.model.resources import Request
 from muster.model.spec import Launch
 from muster.worker.gang.program import gang_program
+from muster.worker.gang.step_records import NAME as STEPS
 from muster.worker.launch.batch_jobs import (
     ALLOCATION,
     SCRIPT,
+    account_variables,
     allocation_file,
     provide_commands,
     user_variables,
@@ -46,6 +48,7 @@ from muster.worker.launch.secret_files import TOKEN, Given, SecretMissing, provi
 from muster.worker.launch.setup_records import record_folder, setup_folder, setup_key
 from muster.worker.launch.slurm_variables import allocation_of, slurm_variables, unless_named
 from muster.worker.launch.training_path import provide, withdraw
+from muster.worker.output.segments import attempt_folder
 from muster.worker.processes.cgroups import MEMORY, PIDS, Allowance, Cgroup, CgroupRoot, make_cgroup
 
 
@@ -218,11 +221,12 @@ def _variables(
         return variables
     allocation = allocation_of(start, str(_box(folder, start)))
     known = slurm_variables(start, worker, allocation, place.meeting.host)
-    variables = {**unless_named(start), **variables, **known, **user_variables()}
+    variables = {**account_variables(), **unless_named(start), **variables, **known, **user_variables()}
     variables[ALLOCATION] = str(allocation_file(_box(folder, start)))
     variables = with_commands(variables, provide_commands(context.workers))
     if worker.rank == _lead(start):
-        write_allocation(allocation, start, place.meeting, variables, folder / TOLD)
+        steps = attempt_folder(context.home, start.job, start.attempt) / STEPS
+        write_allocation(allocation, start, place.meeting, variables, told=folder / TOLD, steps=steps)
     return variables
 
 

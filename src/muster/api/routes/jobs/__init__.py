@@ -5,11 +5,13 @@ jobs starts           reading jobs, and when those that wait may start
 story                 how a job got where it is
 job_changes           cancelling, holding and changing it
 checkpoints measures  what it has saved, and what it measures of itself
+batch_steps           what a batch script started
 logs stacks attach    what its workers print, what they are doing, and their terminals
 """
 
 from muster.api.routes.jobs import (
     attach,
+    batch_steps,
     checkpoints,
     job_changes,
     jobs,
@@ -28,6 +30,7 @@ ROUTERS = (
     job_changes.router,
     checkpoints.router,
     measures.router,
+    batch_steps.router,
     logs.router,
     stacks.router,
     starts.router,
