@@ -7,7 +7,7 @@ import pytest
 from muster.api.lookups.estimate_file import EstimateFile
 from muster.api.lookups.estimate_history import ESTIMATES_KEPT, EstimateHistory
 from muster.api.lookups.estimating import EstimatedStart, EstimateRecord, Grounds
-from muster.estimates.calibration import MILLI_MAX, USUAL_MILLI
+from muster.estimates.calibration import MILLI_MAX
 from muster.estimates.starts import StartEstimate
 from muster.model.ids import JobId
 from muster.model.job import Job, JobState
@@ -16,7 +16,7 @@ from muster.model.plan import EstimateBasis
 from muster.model.policy import MINUTE_MS
 from tests.builders import a_job
 
-ENOUGH = len(USUAL_MILLI)
+ENOUGH = 20
 SAID = 9
 """Minutes. One is added to every estimate, so what took twenty took twice as long."""
 APART_MS = 30 * MINUTE_MS
