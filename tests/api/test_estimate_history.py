@@ -77,6 +77,22 @@ def test_an_estimate_is_learnt_from_once() -> None:
     assert p90_ms < (SAID + 1) * MINUTE_MS * MILLI_MAX // 1000
 
 
+def test_what_is_learnt_does_not_depend_on_when_a_user_asks() -> None:
+    """Jobs that started in another order than their estimates were given teach the same at once and one by one."""
+    started = {str(number): (60 - 5 * number) * MINUTE_MS for number in range(10)}
+    histories = EstimateHistory(), EstimateHistory()
+    for record in histories:
+        for number, job in enumerate(started):
+            remember(record, job, in_minutes(number * MINUTE_MS, 10 * number + 1), number * MINUTE_MS)
+    at_once, one_by_one = histories
+    jobs = {JobId(job): a_record(job, started_ms=at_ms) for job, at_ms in started.items()}
+    at_once.learn(jobs)
+    for job in reversed(jobs):
+        one_by_one.learn({each: jobs[job] if each == job else a_record(each) for each in one_by_one.open})
+    assert at_once.given == one_by_one.given
+    assert told(at_once) == told(one_by_one)
+
+
 def test_of_several_estimates_for_a_job_the_first_counts() -> None:
     record = EstimateHistory()
     for number in range(ENOUGH):

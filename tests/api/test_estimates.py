@@ -144,7 +144,8 @@ def test_a_server_learns_from_starts_that_no_user_asked_about_and_knows_them_aft
 
         async def have_started() -> bool:
             await pass_time(world, MINUTE_MS // 2)
-            return (await client.get(f"/v1/jobs/{waiting}")).json()["state"] == "running"
+            job = (await client.get(f"/v1/jobs/{waiting}")).json()
+            return str(job["state"]) == "running"
 
         await eventually(have_started)
         await explanations.learn_unasked(world.clock.now_ms())
