@@ -2,10 +2,10 @@
 
 Cases are cuts of the shared traces, or made up from seeds, on clusters so small that jobs wait and estimates are cheap.
 Judged and spare cases are chosen by a rule that sees no estimate: a replay without any counts the jobs that wait for a
-minute or more, and these must be at least 60 in at least 20 generations. A generation are the jobs that had begun to
+minute or more, and these must be at least 60 in at least 20 cohorts. A cohort are the jobs that had begun to
 wait before the first of them started: nothing can be learnt for one of them from the others, so they come true or not
 together. With fewer than 20 of them chance decides whether nine jobs in ten are covered. Cases that are `bursts` have
-enough jobs but too few generations; what becomes of them is told, but they do not judge.
+enough jobs but too few cohorts; what becomes of them is told, but they do not judge.
 
 A case judges once. Whoever changes the correction after a look at judged cases makes them tuned ones, and spare cases
 take their place.

@@ -1,4 +1,4 @@
-"""How good start estimates are, one JSON line per case. Run as `python -m benchmarks.estimates [CASE…|judged|tuned]`.
+"""How good start estimates are, one JSON line per case. Run as `python -m benchmarks.estimates [CASE…|ROLE…]`.
 
 A trace is replayed. For every n-th job that a plan leaves waiting, its start is estimated. An estimate uses only what
 is known at that moment, and is compared with the job's first start in the replay. Then the estimates are corrected one
@@ -137,6 +137,7 @@ def _started_ms(probe: Probe) -> int:
 def figures(name: str, nodes: int, asked: Sequence[Corrected]) -> dict[str, Any]:
     """All figures of one trial."""
     waited = [each for each in asked if _wait_ms(each.probe) is None or (_wait_ms(each.probe) or 0) >= WAITED_MS]
+    sizes = cohorts([each.probe for each in waited])
     lengths = [each.told.p90_ms - each.probe.made_ms for each in waited if each.told.p90_ms is not None]
     ratios = [
         (each.told.p90_ms - each.probe.made_ms) / wait_ms
@@ -149,7 +150,12 @@ def figures(name: str, nodes: int, asked: Sequence[Corrected]) -> dict[str, Any]
         "policy": TRIALS[name].policy,
         "nodes": nodes,
         "waited": len(waited),
+        "cohorts": len(sizes),
+        "largest_cohort": max(sizes, default=0),
         "p90_coverage": _coverage([(each.probe, each.told.p90_ms) for each in waited]),
+        "p90_coverage_within_horizon": _coverage(
+            [(each.probe, each.told.p90_ms) for each in waited if each.told.p90_ms is not None]
+        ),
         "p50_coverage": _coverage([(each.probe, each.told.p50_ms) for each in waited]),
         "raw_p90_coverage": _coverage([(each.probe, each.probe.raw.p90_ms) for each in waited]),
         "beyond_horizon": len(waited) - len(lengths),
@@ -158,6 +164,18 @@ def figures(name: str, nodes: int, asked: Sequence[Corrected]) -> dict[str, Any]
         "median_p90_over_wait": round(median(ratios), 2) if ratios else None,
         "started_sooner": len(asked) - len(waited),
     }
+
+
+def cohorts(probes: Sequence[Probe]) -> list[int]:
+    """The sizes of cohorts, in each of which no estimate was made after the first of them had come true."""
+    sizes: list[int] = []
+    known_from_ms: int | None = None
+    for probe in sorted((each for each in probes if each.started_ms is not None), key=_started_ms):
+        if known_from_ms is None or probe.made_ms >= known_from_ms:
+            sizes.append(0)
+            known_from_ms = probe.started_ms
+        sizes[-1] += 1
+    return sizes
 
 
 def _wait_ms(probe: Probe) -> int | None:
@@ -200,10 +218,15 @@ def probes_of(name: str, case: Case, records: Path | None) -> list[Probe]:
 
 
 def main() -> None:
-    """Measure the trials that are named; without names those that are judged. Traces are in MUSTER_TRACES."""
+    """Measure the trials that are named, or have a role; without names those that are judged and tuned.
+
+    Traces are in MUSTER_TRACES.
+    """
     groups = {role.value: [name for name in TRIALS if TRIALS[name].role is role] for role in Role}
     folder, records = traces_folder(), os.environ.get("MUSTER_RECORDS")
-    for name in [each for asked in sys.argv[1:] or ["judged"] for each in groups.get(asked, [asked])]:
+    for name in [
+        each for asked in sys.argv[1:] or ["judged", "bursts", "tuned"] for each in groups.get(asked, [asked])
+    ]:
         case = case_of(name, folder)
         probes = probes_of(name, case, Path(records) if records else None)
         print(json.dumps(figures(name, case.nodes, corrected(probes))), flush=True)

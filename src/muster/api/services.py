@@ -42,7 +42,6 @@ from muster.model.limits import (
     TERMINAL_THREADS,
     TERMINALS,
     TERMINALS_PER_CALLER,
-    UNASKED_EVERY_S,
 )
 from muster.views.job_counts import Counting
 
@@ -53,6 +52,9 @@ P = ParamSpec("P")
 
 STACKS_AT_ONCE = 8
 """Requests for stacks that are answered at the same time. Each stops every process of a job for a moment."""
+
+UNASKED_EVERY_S = 60.0
+"""How often a server estimates the start of a job about which no user has asked, to learn from its outcome."""
 
 READ_ONLY = frozenset(
     {Permission.JOBS_SEE, Permission.CLUSTER_SEE, Permission.METRICS_SEE, Permission.AUDIT_SEE},

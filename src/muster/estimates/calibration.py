@@ -8,10 +8,10 @@ raises it nine times as much, so that in the long run nine in ten are covered, n
 conformal inference; for the median both steps are equal).
 
 Jobs of one burst are late or early together. Estimates that were made before the first of them came true are one
-generation: none could learn from another. So many starts of one generation count for fewer that are independent of each
-other, as the answers of one household do in a survey (Kish's effective sample size), both for the quantile and for the
-steps. For the median each start counts for one, because it has no safe side. Jobs that still wait beyond their estimate
-count too, as one more generation: otherwise a queue that grows would be judged by the jobs that were lucky.
+cohort: none could learn from another. Many starts of one cohort therefore count for fewer that are independent of
+each other, as the answers of one household do in a survey (Kish's effective sample size), both for the quantile and for
+the steps. For the median each start counts for one, because it has no safe side. Jobs that still wait beyond their
+estimate count too, as one more cohort: otherwise a queue that grows would be judged by the jobs that were lucky.
 
 What is usual elsewhere counts like some starts of the cluster's own, and always stays: it is all there is at first, and
 later it keeps a few starts from deciding alone. The later estimate is about jobs that have to wait, so it learns from
@@ -30,9 +30,9 @@ WHOLE = 1_000_000
 WINDOW = 200
 """Starts that are remembered: enough for a 90th percentile of bursts, few enough to follow changes in the cluster."""
 BURST_WORTH = 5
-"""However many starts a generation has, together they count for fewer than this; two count for 1.7, ten for 3.6. With
-ten in place of five a large burst after small ones was told times that were much too early, with two most jobs were
-told times that were too late."""
+"""However many starts a cohort has, together they count for fewer than this; two count for 1.7, ten for 3.6. Chosen on
+the tuned cases of `benchmarks/estimate_cases.py`: with ten a large burst after small ones was told times that were too
+early, with two most of them were told times that were too late."""
 USUAL_WORTH = 10
 """For how many starts counts what is usual elsewhere: with ten, nine tenths are decided by more than one start."""
 STEP = WHOLE // 50
@@ -132,38 +132,38 @@ class _Factors:
 
 
 class _Scores:
-    """The latest ratios of true to estimated waits with their generations, and what is usual."""
+    """The latest ratios of true to estimated waits with their cohorts, and what is usual."""
 
     def __init__(self, burst_worth: int) -> None:
         self._burst_worth = burst_worth
         self._latest: deque[tuple[int, int]] = deque(maxlen=WINDOW)
-        """Each score with the number of its generation."""
-        self._generation = 0
+        """Each score with the number of its cohort."""
+        self._cohort = 0
         self._starts = 0
-        """Starts of the present generation."""
+        """Starts of the present cohort."""
         self._known_from_ms: int | None = None
-        """When the first estimate of the present generation came true: later ones could learn from it."""
+        """When the first estimate of the present cohort came true: later ones could learn from it."""
         self.in_order = sorted(USUAL)
 
     def add(self, score_milli: int, made_ms: int, started_ms: int) -> int:
-        """Add a score, and return for how much it counts besides the others of its generation."""
+        """Add a score, and return for how much it counts besides the others of its cohort."""
         if self._known_from_ms is None or made_ms >= self._known_from_ms:
-            self._generation += 1
+            self._cohort += 1
             self._starts = 0
             self._known_from_ms = started_ms
         self._known_from_ms = min(self._known_from_ms, started_ms)
         self._starts += 1
-        self._latest.append((score_milli, self._generation))
+        self._latest.append((score_milli, self._cohort))
         self.in_order = sorted([*USUAL, *self._weighted()])
         before = self._starts - 1
         return self._starts * self.weight_of_each(self._starts) - before * self.weight_of_each(before)
 
     def weight_of_each(self, starts: int) -> int:
-        """How much each of so many starts of one generation counts."""
+        """How much each of so many starts of one cohort counts."""
         return WHOLE * self._burst_worth // (starts + self._burst_worth - 1)
 
     def _weighted(self) -> Iterable[_Weighted]:
-        sizes = Counter(generation for _, generation in self._latest)
+        sizes = Counter(cohort for _, cohort in self._latest)
         return [_Weighted(score_milli, self.weight_of_each(sizes[number])) for score_milli, number in self._latest]
 
 

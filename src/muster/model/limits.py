@@ -350,12 +350,6 @@ ESTIMATE_FRESH_MS = 10_000
 ESTIMATE_PAUSE_MS = 60_000
 """How long no estimate is tried after a single future took longer than the time allowed."""
 
-UNASKED_EVERY_S = 60.0
-"""How often a server estimates the start of a job about which no user has asked, to learn from its outcome."""
-
-UNASKED_S = 1.0
-"""How long such an estimate may compute."""
-
 ESTIMATES_RECALLED = 40
 """From so many of the latest estimates on one basis a user is told how good they were: enough to tell nine in ten from
 four in five, few enough to follow changes."""

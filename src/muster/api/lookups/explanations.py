@@ -43,7 +43,6 @@ from muster.model.limits import (
     EXPLAINED_FRESH_MS,
     EXPLAINED_MS,
     QUESTIONS,
-    UNASKED_S,
 )
 from muster.model.plan import Promise, Reason
 from muster.model.policy import HOUR_MS
@@ -56,6 +55,9 @@ T = TypeVar("T")
 
 HISTORY_MS = HOUR_MS
 """Submissions of a shorter time than this are not used to predict future ones: a burst does not last for ever."""
+
+UNASKED_S = 1.0
+"""How long an estimate may compute for which no user waits."""
 
 NO_PLACE = 0
 """Stands for the place in the queue of a job that could never start."""
