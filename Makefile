@@ -128,10 +128,10 @@ chaos: services compiler $(READY) ## Strike real servers; goes on where it ended
 proof: $(COMPILED_READY) ## Measure packing, mixed GPU types, estimates, training time and policies; traces are in MUSTER_TRACES
 	$(BIN)/python -m benchmarks.packing
 	$(BIN)/python -m benchmarks.heterogeneous
-	$(BIN)/python -m benchmarks.estimates
 	$(BIN)/python -m benchmarks.training_time
 	$(BIN)/python -m benchmarks.stragglers
 	@# As it is installed, because these are hundreds of replays. What they decide is the same either way.
+	$(COMPILED)/bin/python -m benchmarks.estimates
 	$(COMPILED)/bin/python -m benchmarks.policies --processes $(WORKERS)
 
 web: $(WEB_PACKAGES) ## Check and test the dashboard in web/, and build it into the package

@@ -1,4 +1,4 @@
-"""How good start estimates are, one JSON line per case. Run as `python -m benchmarks.estimates [CASE…|judged|tuned]`.
+"""How good start estimates are, one JSON line per case. Run as `python -m benchmarks.estimates [CASE…|ROLE…]`.
 
 A trace is replayed. For every n-th job that a plan leaves waiting, its start is estimated. An estimate uses only what
 is known at that moment, and is compared with the job's first start in the replay. Then the estimates are corrected one
@@ -6,38 +6,31 @@ after another, as a server would: by earlier estimates whose jobs had started by
 is the estimate without this correction. With MUSTER_RECORDS=FOLDER uncorrected estimates are kept there and used again,
 because they take nearly all of the time and do not depend on the correction.
 
-The figures are about jobs that waited for at least a minute: an estimate of "now" that comes true says nothing. Cases
-are judged or tuned: what is usual before a cluster has a history (`calibration.USUAL_MILLI`) and the other constants of
-estimates were chosen on the tuned ones. Of judged cases only the number of jobs that wait was looked at before. Cases
-are other cuts of the shared traces or made up from other seeds, on clusters so small that jobs wait and estimates are
-cheap. Those that are neither (`formerly`) were judged for earlier versions, so they are no longer unseen.
+The figures are about jobs that waited for at least a minute: an estimate of "now" that comes true says nothing. Which
+cases judge and which tune is written in `estimate_cases`.
 """
 
 import json
 import os
 import sys
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.policy_cases import RECIPES, Case, Cut, Recipe, cases_of, made_up, traces_folder
+from benchmarks.estimate_cases import TRIALS, Role, case_of
+from benchmarks.policy_cases import Case, traces_folder
 from muster.core.planning import plan
 from muster.core.snapshot import Snapshot
 from muster.estimates.calibration import Calibration, OpenEstimate
 from muster.estimates.sampling import Arrival
 from muster.estimates.starts import RECENT_ARRIVALS, StartEstimate, estimate_starts
 from muster.estimates.training import Habits
-from muster.formats.traces.trace_file import read_trace
-from muster.model.ids import JobId, TeamPath
+from muster.model.ids import JobId
 from muster.model.plan import Plan
 from muster.model.policy import DAY_MS, MINUTE_MS
-from muster.model.records import evolve
-from muster.model.trace import RUN_MS_MIN, TraceJob
 from muster.policies import find_policy
 from muster.sim.replay import Circumstances, replay
 
@@ -45,108 +38,6 @@ HABITS = Habits(restart_cost_ms=30_000)
 FUTURES = 10
 HORIZON_MS = 7 * DAY_MS
 WAITED_MS = MINUTE_MS
-
-Jobs = Callable[[Path], Sequence[TraceJob]]
-
-
-class Role(StrEnum):
-    """What a trial is for."""
-
-    TUNED = "tuned"
-    JUDGED = "judged"
-    FORMERLY = "formerly"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Trial:
-    """Some jobs, the load that their cluster has, a policy, and every how manieth waiting job gets an estimate."""
-
-    jobs: Jobs
-    load: float
-    policy: str
-    every: int
-    role: Role
-
-
-def _from_file(
-    folder: Path, *, name: str, first: int = 0, jobs: int | None = None, stretch: int = 1
-) -> Sequence[TraceJob]:
-    """A part of a trace, of the jobs that run on GPUs for a time; `stretch` times as far apart."""
-    counted = [job for job in read_trace(folder / f"{name}.csv.gz").jobs if job.gpu_milli and job.run_ms > RUN_MS_MIN]
-    return _stretched(counted[first : None if jobs is None else first + jobs], stretch)
-
-
-def _of_team(folder: Path, *, place: int, first_day: int, jobs: int) -> Sequence[TraceJob]:
-    """Jobs of one virtual cluster of Philly from a day on; the virtual cluster with most jobs has place 0."""
-    by_team: dict[TeamPath, list[TraceJob]] = {}
-    for job in _from_file(folder, name="philly_4w_600gpu"):
-        by_team.setdefault(job.team, []).append(job)
-    busiest = sorted(by_team.values(), key=len, reverse=True)
-    return [job for job in busiest[place] if job.submit_ms >= first_day * DAY_MS][:jobs]
-
-
-def _from_recipe(_: Path, *, seed: int, jobs: int | None = None) -> Sequence[TraceJob]:
-    return made_up(next(recipe for recipe in RECIPES if recipe.seed == seed))[:jobs]
-
-
-def _new(_: Path, *, seed: int, durations: str, gangs: Sequence[int], jobs: int, stretch: int) -> Sequence[TraceJob]:
-    """Jobs from a seed that no other benchmark uses."""
-    recipe = Recipe(seed=seed, durations=durations, jobs=jobs, gangs=gangs, has_days=False, loads=())
-    return _stretched(made_up(recipe), stretch)
-
-
-def _stretched(jobs: Sequence[TraceJob], stretch: int) -> Sequence[TraceJob]:
-    return [evolve(job, submit_ms=stretch * job.submit_ms) for job in jobs]
-
-
-def _trial(jobs: Jobs, load: float, policy: str, every: int, role: Role = Role.TUNED) -> Trial:
-    return Trial(jobs=jobs, load=load, policy=policy, every=every, role=role)
-
-
-WITHIN_A_NODE = (55, 15, 15, 15, 0, 0, 0)
-"""Gangs of up to 8 GPUs, most of them small."""
-WHOLE_NODES = (30, 10, 15, 30, 15, 0, 0)
-"""Gangs of up to 16 GPUs, nearly half of them whole nodes."""
-_MURI1 = partial(_from_file, name="muri_trace1")
-_MURI3 = partial(_from_file, name="muri_trace3")
-_GAVEL = partial(_from_file, name="gavel_philly_hetero")
-_NEW_LOGNORMAL = partial(_new, durations="lognormal", stretch=20)
-_NEW_PARETO = partial(_new, durations="pareto", gangs=WHOLE_NODES, stretch=3)
-_NEW_TWO_MODES = partial(_new, durations="bimodal", gangs=WITHIN_A_NODE, jobs=1_200, stretch=20)
-TRIALS = {
-    "two_modes_again": _trial(partial(_NEW_TWO_MODES, seed=52), 1.1, "fair", 1, Role.JUDGED),
-    "gavel_late": _trial(partial(_GAVEL, first=12_000, jobs=600, stretch=20), 1.2, "fair", 1, Role.JUDGED),
-    "gavel_early": _trial(partial(_GAVEL, first=3_000, jobs=600, stretch=20), 1.2, "fair", 1, Role.JUDGED),
-    "new_pareto": _trial(partial(_NEW_PARETO, seed=54, jobs=1_000), 1.1, "muster", 2, Role.JUDGED),
-    "philly_third_team": _trial(partial(_of_team, place=2, first_day=7, jobs=500), 0.9, "fair", 3, Role.JUDGED),
-    "gavel_fair": _trial(partial(_GAVEL, first=5_000, jobs=600, stretch=20), 1.2, "fair", 1),
-    "two_modes": _trial(partial(_NEW_TWO_MODES, seed=22), 1.1, "fair", 1),
-    "new_lognormal": _trial(partial(_NEW_LOGNORMAL, seed=43, gangs=WITHIN_A_NODE, jobs=2_000), 1.1, "fair", 1),
-    "gavel_muster": _trial(partial(_GAVEL, first=9_000, jobs=600, stretch=20), 1.1, "muster", 1),
-    "lognormal": _trial(partial(_NEW_LOGNORMAL, seed=32, gangs=WITHIN_A_NODE, jobs=1_000), 1.1, "fair", 1),
-    "pareto": _trial(partial(_NEW_PARETO, seed=34, jobs=1_000), 1.1, "fair", 2),
-    "exponential": _trial(
-        partial(_new, seed=31, durations="exponential", gangs=WHOLE_NODES, jobs=500, stretch=20), 1.1, "fair", 3
-    ),
-    "philly_other_team": _trial(partial(_of_team, place=1, first_day=14, jobs=500), 0.9, "fair", 3),
-    "muri3_muster": _trial(_MURI3, 1.1, "muster", 1),
-    "muri3_fair": _trial(partial(_MURI3, jobs=400), 0.8, "fair", 3),
-    "philly_fair": _trial(partial(_from_file, name="philly_4w_600gpu", jobs=1_000), 4.0, "fair", 6),
-    "lognormal_fair": _trial(partial(_from_recipe, seed=11, jobs=1_000), 3.0, "fair", 6),
-    "pareto_muster": _trial(partial(_from_recipe, seed=12), 0.9, "muster", 2),
-    "muri1_muster": _trial(_MURI1, 3.0, "muster", 1, Role.FORMERLY),
-    "muri1_fair": _trial(partial(_MURI1, jobs=500), 0.9, "fair", 5, Role.FORMERLY),
-    "gavel_start": _trial(partial(_GAVEL, first=1_000, jobs=500), 4.0, "fair", 4, Role.FORMERLY),
-    "bimodal_fair": _trial(partial(_from_recipe, seed=13, jobs=1_000), 3.0, "fair", 6, Role.FORMERLY),
-}
-
-
-def case_of(name: str, folder: Path) -> Case:
-    """The jobs of a trial, counted from the first submission, on a cluster that makes its load what it should be."""
-    trial = TRIALS[name]
-    jobs = trial.jobs(folder)
-    from_zero = tuple(evolve(job, submit_ms=job.submit_ms - jobs[0].submit_ms) for job in jobs)
-    return next(cases_of(Cut(name=name, source=name, jobs=from_zero, loads=(trial.load,))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,6 +137,7 @@ def _started_ms(probe: Probe) -> int:
 def figures(name: str, nodes: int, asked: Sequence[Corrected]) -> dict[str, Any]:
     """All figures of one trial."""
     waited = [each for each in asked if _wait_ms(each.probe) is None or (_wait_ms(each.probe) or 0) >= WAITED_MS]
+    sizes = cohorts([each.probe for each in waited])
     lengths = [each.told.p90_ms - each.probe.made_ms for each in waited if each.told.p90_ms is not None]
     ratios = [
         (each.told.p90_ms - each.probe.made_ms) / wait_ms
@@ -258,7 +150,12 @@ def figures(name: str, nodes: int, asked: Sequence[Corrected]) -> dict[str, Any]
         "policy": TRIALS[name].policy,
         "nodes": nodes,
         "waited": len(waited),
+        "cohorts": len(sizes),
+        "largest_cohort": max(sizes, default=0),
         "p90_coverage": _coverage([(each.probe, each.told.p90_ms) for each in waited]),
+        "p90_coverage_within_horizon": _coverage(
+            [(each.probe, each.told.p90_ms) for each in waited if each.told.p90_ms is not None]
+        ),
         "p50_coverage": _coverage([(each.probe, each.told.p50_ms) for each in waited]),
         "raw_p90_coverage": _coverage([(each.probe, each.probe.raw.p90_ms) for each in waited]),
         "beyond_horizon": len(waited) - len(lengths),
@@ -267,6 +164,18 @@ def figures(name: str, nodes: int, asked: Sequence[Corrected]) -> dict[str, Any]
         "median_p90_over_wait": round(median(ratios), 2) if ratios else None,
         "started_sooner": len(asked) - len(waited),
     }
+
+
+def cohorts(probes: Sequence[Probe]) -> list[int]:
+    """The sizes of cohorts, in each of which no estimate was made after the first of them had come true."""
+    sizes: list[int] = []
+    known_from_ms: int | None = None
+    for probe in sorted((each for each in probes if each.started_ms is not None), key=_started_ms):
+        if known_from_ms is None or probe.made_ms >= known_from_ms:
+            sizes.append(0)
+            known_from_ms = probe.started_ms
+        sizes[-1] += 1
+    return sizes
 
 
 def _wait_ms(probe: Probe) -> int | None:
@@ -309,10 +218,15 @@ def probes_of(name: str, case: Case, records: Path | None) -> list[Probe]:
 
 
 def main() -> None:
-    """Measure the trials that are named; without names those that are judged. Traces are in MUSTER_TRACES."""
+    """Measure the trials that are named, or have a role; without names those that are judged and tuned.
+
+    Traces are in MUSTER_TRACES.
+    """
     groups = {role.value: [name for name in TRIALS if TRIALS[name].role is role] for role in Role}
     folder, records = traces_folder(), os.environ.get("MUSTER_RECORDS")
-    for name in [each for asked in sys.argv[1:] or ["judged"] for each in groups.get(asked, [asked])]:
+    for name in [
+        each for asked in sys.argv[1:] or ["judged", "bursts", "tuned"] for each in groups.get(asked, [asked])
+    ]:
         case = case_of(name, folder)
         probes = probes_of(name, case, Path(records) if records else None)
         print(json.dumps(figures(name, case.nodes, corrected(probes))), flush=True)

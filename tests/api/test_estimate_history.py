@@ -7,7 +7,7 @@ import pytest
 from muster.api.lookups.estimate_file import EstimateFile
 from muster.api.lookups.estimate_history import ESTIMATES_KEPT, EstimateHistory
 from muster.api.lookups.estimating import EstimatedStart, EstimateRecord, Grounds
-from muster.estimates.calibration import MILLI_MAX, USUAL_MILLI
+from muster.estimates.calibration import MILLI_MAX
 from muster.estimates.starts import StartEstimate
 from muster.model.ids import JobId
 from muster.model.job import Job, JobState
@@ -16,7 +16,7 @@ from muster.model.plan import EstimateBasis
 from muster.model.policy import MINUTE_MS
 from tests.builders import a_job
 
-ENOUGH = len(USUAL_MILLI)
+ENOUGH = 20
 SAID = 9
 """Minutes. One is added to every estimate, so what took twenty took twice as long."""
 APART_MS = 30 * MINUTE_MS
@@ -75,6 +75,22 @@ def test_an_estimate_is_learnt_from_once() -> None:
     p90_ms = told(record).p90_ms
     assert p90_ms is not None
     assert p90_ms < (SAID + 1) * MINUTE_MS * MILLI_MAX // 1000
+
+
+def test_what_is_learnt_does_not_depend_on_when_a_user_asks() -> None:
+    """Jobs that started in another order than their estimates were given teach the same at once and one by one."""
+    started = {str(number): (60 - 5 * number) * MINUTE_MS for number in range(10)}
+    histories = EstimateHistory(), EstimateHistory()
+    for record in histories:
+        for number, job in enumerate(started):
+            remember(record, job, in_minutes(number * MINUTE_MS, 10 * number + 1), number * MINUTE_MS)
+    at_once, one_by_one = histories
+    jobs = {JobId(job): a_record(job, started_ms=at_ms) for job, at_ms in started.items()}
+    at_once.learn(jobs)
+    for job in reversed(jobs):
+        one_by_one.learn({each: jobs[job] if each == job else a_record(each) for each in one_by_one.open})
+    assert at_once.given == one_by_one.given
+    assert told(at_once) == told(one_by_one)
 
 
 def test_of_several_estimates_for_a_job_the_first_counts() -> None:

@@ -1,12 +1,16 @@
 """When jobs may start, as users are told: what it rests on, how good it was, and what it learns from the first jobs."""
 
+import asyncio
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
 from muster.api.lookups import explanations
+from muster.api.lookups.estimate_file import EstimateFile
+from muster.api.lookups.estimate_history import EstimateHistory
 from muster.api.lookups.estimating import (
     EstimatedStart,
     EstimateRecord,
@@ -15,11 +19,14 @@ from muster.api.lookups.estimating import (
     unlimited_before,
     within_promise,
 )
+from muster.api.lookups.explanations import Explanations
 from muster.api.lookups.situation import Situation, handed_over
 from muster.api.rendering.estimates import estimate_body, promise_body
+from muster.api.services import Services
 from muster.backends.fake.script import GangScript
 from muster.core.order.run_times import ENOUGH
 from muster.estimates.starts import StartEstimate
+from muster.model.errors import TooMany
 from muster.model.ids import JobId, NodeName
 from muster.model.job import Worker
 from muster.model.plan import Basis, EstimateBasis, Promise
@@ -118,6 +125,75 @@ def test_one_answer_about_all_starts_serves_many_callers(monkeypatch: pytest.Mon
         assert asked == [1]
 
     monkeypatch.setattr(explanations, "estimated", noted)
+    played(scenario)
+
+
+def test_a_server_learns_from_starts_that_no_user_asked_about_and_knows_them_after_a_kill(tmp_path: Path) -> None:
+    kept = tmp_path / "estimates.json"
+
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        services: Services = world.app.state.services
+        explanations = Explanations(world.control, services.records, kept)
+        world.backend.script(JobId("job-1"), GangScript(run_ms=2 * MINUTE_MS))
+        waiting = await full_cluster(client)
+        last = await submitted(client, gpus=8, name="last")
+        await submitted(client, gpus=8, name="held", held=True)
+        for asked in ([last], [last, waiting], [last, waiting]):
+            await explanations.learn_unasked(world.clock.now_ms())
+            assert [each.job for each in EstimateFile(kept).read()] == asked
+
+        async def have_started() -> bool:
+            await pass_time(world, MINUTE_MS // 2)
+            job = (await client.get(f"/v1/jobs/{waiting}")).json()
+            return str(job["state"]) == "running"
+
+        await eventually(have_started)
+        await explanations.learn_unasked(world.clock.now_ms())
+        # The file is read while the first server still runs: a server that is killed writes nothing at its end.
+        after_a_kill = EstimateHistory(EstimateFile(kept).read())
+        assert sum(after_a_kill.record(basis).given for basis in EstimateBasis) >= 1
+
+    played(scenario)
+
+
+def test_a_server_goes_on_learning_when_an_estimate_failed(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    tries: list[int] = []
+
+    async def fails(_: Explanations, now_ms: int) -> None:
+        tries.append(now_ms)
+        raise TooMany("later") if len(tries) == 1 else ValueError("no future")
+
+    async def scenario(world: World, _: httpx.AsyncClient) -> None:
+        services: Services = world.app.state.services
+        learning = asyncio.create_task(services.learn_unasked(every_s=0.001))
+
+        async def has_tried() -> bool:
+            return len(tries) >= 3
+
+        await eventually(has_tried)
+        services.close()
+        await learning
+
+    monkeypatch.setattr(Explanations, "learn_unasked", fails)
+    played(scenario)
+    assert {each.exc_info[0] for each in caplog.records if each.exc_info} == {ValueError}
+
+
+def test_an_application_learns_unasked_while_it_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    running: list[str] = []
+
+    async def learns(services: Services) -> None:
+        running.append("begun")
+        await services.closing.wait()
+
+    async def scenario(world: World, _: httpx.AsyncClient) -> None:
+        async with world.app.router.lifespan_context(world.app):
+            await asyncio.sleep(0)
+            assert running == ["begun"]
+
+    monkeypatch.setattr(Services, "learn_unasked", learns)
     played(scenario)
 
 

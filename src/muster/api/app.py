@@ -1,5 +1,6 @@
 """The application: routes, middlewares and what they share. Fails when a route has no permission and is not `Open`."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -86,6 +87,8 @@ def _routed() -> FastAPI:
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    yield
     services: Services = app.state.services
+    learning = asyncio.create_task(services.learn_unasked())
+    yield
     services.close()
+    learning.cancel()

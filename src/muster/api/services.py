@@ -1,8 +1,10 @@
 """What the routes share besides the ports: known tokens, watchers, rates, queues and recent explanations."""
 
 import asyncio
+import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import ParamSpec, TypeVar
 
@@ -33,6 +35,7 @@ from muster.model.client_limits import (
     WRITES,
     WRITES_EACH,
 )
+from muster.model.errors import TooMany
 from muster.model.limits import (
     LOG_FOLLOWERS,
     LOG_FOLLOWERS_PER_CALLER,
@@ -42,11 +45,16 @@ from muster.model.limits import (
 )
 from muster.views.job_counts import Counting
 
+_log = logging.getLogger("muster.api")
+
 T = TypeVar("T")
 P = ParamSpec("P")
 
 STACKS_AT_ONCE = 8
 """Requests for stacks that are answered at the same time. Each stops every process of a job for a moment."""
+
+UNASKED_EVERY_S = 60.0
+"""How often a server estimates the start of a job about which no user has asked, to learn from its outcome."""
 
 READ_ONLY = frozenset(
     {Permission.JOBS_SEE, Permission.CLUSTER_SEE, Permission.METRICS_SEE, Permission.AUDIT_SEE},
@@ -101,6 +109,15 @@ class Services:
         except TimeoutError:
             return False
         return True
+
+    async def learn_unasked(self, every_s: float = UNASKED_EVERY_S) -> None:
+        """Learn how good start estimates are, also while no user asks for any, until the server stops."""
+        while not await self.is_closing_within(every_s):
+            try:
+                with suppress(TooMany):
+                    await self.explanations.learn_unasked(self.deps.clock.now_ms())
+            except Exception:  # noqa: BLE001 (no user waits for this estimate, and the next may be possible)
+                _log.exception("A start could not be estimated. The next is tried in %g s.", every_s)
 
     async def at_terminal(self, act: Callable[P, T], *given: P.args, **more: P.kwargs) -> T:
         """Call a terminal function, which may block, on a thread that is only for terminals."""

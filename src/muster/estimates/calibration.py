@@ -1,46 +1,49 @@
 """Corrects start estimates by how good earlier ones turned out to be.
 
 A simulated future leaves things out, so its quantiles are too early or too late by some factor. That factor is learnt
-from the cluster's own history. It is a quantile of the ratios of true to estimated waits of recent starts (split
-conformal prediction, over a moving window). Which quantile is learnt too, because the next start need not be like the
-last ones: each start that the factor would have covered lowers it a little, and each that it would have missed raises
-it nine times as much, so that in the long run nine in ten are covered, neither fewer nor more (adaptive conformal
-inference; for the median both steps are equal). Jobs that still wait beyond their estimate count too:
-otherwise a queue that grows would be judged by the jobs that were lucky. Before a cluster has a history of its own,
-what is usual elsewhere stands for it, and what is learnt takes the place of that part by part. Jobs of one burst are
-late or early together, so a hundred of them say little more about the next burst than two. Estimates that were made
-before the first of them came true are therefore one generation, and for the later estimate they count together. For the
-median they do not, because it has no safe side.
+from the cluster's own history. It is a quantile of the ratios of true to estimated waits of recent starts (weighted
+split conformal prediction, over a moving window). Which quantile is learnt too, because the next start need not be like
+the last ones: each start that the factor would have covered lowers it a little, and each that it would have missed
+raises it nine times as much, so that in the long run nine in ten are covered, neither fewer nor more (adaptive
+conformal inference; for the median both steps are equal).
 
-The later estimate is about jobs that have to wait, so it learns from waits of at least a minute. The same history gives
-the same corrections, and no correction exceeds its bounds.
+Jobs of one burst are late or early together. Estimates that were made before the first of them came true are one
+cohort: none could learn from another. Many starts of one cohort therefore count for fewer that are independent of
+each other, as the answers of one household do in a survey (Kish's effective sample size), both for the quantile and for
+the steps. For the median each start counts for one, because it has no safe side. Jobs that still wait beyond their
+estimate count too, as one more cohort: otherwise a queue that grows would be judged by the jobs that were lucky.
+
+What is usual elsewhere counts like some starts of the cluster's own, and always stays: it is all there is at first, and
+later it keeps a few starts from deciding alone. The later estimate is about jobs that have to wait, so it learns from
+waits of at least a minute. The same history gives the same corrections, and no correction exceeds its bounds.
 """
 
-from bisect import bisect_left, insort
-from collections import deque
-from collections.abc import Sequence
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from muster.estimates.starts import StartEstimate
 from muster.model.policy import MINUTE_MS
 
-WINDOW = 100
-"""Starts that are remembered: enough for a 90th percentile, few enough to follow changes in the cluster."""
+WHOLE = 1_000_000
+"""Quantiles and weights are counted in parts of this; one start of its own has this weight."""
+WINDOW = 200
+"""Starts that are remembered: enough for a 90th percentile of bursts, few enough to follow changes in the cluster."""
+BURST_WORTH = 5
+"""However many starts a cohort has, together they count for fewer than this; two count for 1.7, ten for 3.6. Chosen on
+the tuned cases of `benchmarks/estimate_cases.py`: with ten a large burst after small ones was told times that were too
+early, with two most of them were told times that were too late."""
+USUAL_WORTH = 10
+"""For how many starts counts what is usual elsewhere: with ten, nine tenths are decided by more than one start."""
+STEP = WHOLE // 50
+"""How far one start moves the quantile that is used: up by the part that should be covered times this if it was missed,
+down by the rest if it was covered. What is learnt only when a job starts comes late, so that larger steps overshoot."""
+LEVEL_MIN, LEVEL_MAX = WHOLE // 5, WHOLE * 98 // 100
+"""The bounds of that quantile."""
 SHORTEST_MS = MINUTE_MS
 """This is added to every estimated wait: by which factor a second was wrong does not matter."""
 MILLI_MIN, MILLI_MAX = 100, 20_000
 """The bounds of a correction in thousandths: from a tenth to twenty times."""
-WHOLE = 10_000
-"""Quantiles are counted in parts of this."""
-STEP = 40
-"""How far one start moves the quantile that is used: up by the part that should be covered times this if it was missed,
-down by the rest if it was covered. Chosen on the tuned cases of `benchmarks/estimates.py`: what is learnt only when
-a job starts comes late, so that larger steps overshoot."""
-PER_GENERATION = 2
-"""How many starts of one generation take the place of usual ones in the later estimate, at most. Chosen on the tuned
-cases: with three a large burst after small ones is told times that are much too early, with one all are told late."""
-LEVEL_MIN, LEVEL_MAX = 2_000, 9_900
-"""The bounds of that quantile."""
 USUAL_MILLI = (
     *(200, 400, 400, 500, 600, 650, 650, 700, 725, 775),
     *(775, 875, 1_000, 1_175, 1_175, 1_375, 1_750, 2_100, 2_100, 2_750),
@@ -59,8 +62,8 @@ class Calibration:
     """What was learnt from estimates whose jobs have started since."""
 
     def __init__(self) -> None:
-        self._p50 = _Factors(50, learns_from_ms=1, per_generation=WINDOW)
-        self._p90 = _Factors(90, learns_from_ms=MINUTE_MS, per_generation=PER_GENERATION)
+        self._p50 = _Factors(50, learns_from_ms=1, burst_worth=WINDOW)
+        self._p90 = _Factors(90, learns_from_ms=MINUTE_MS, burst_worth=BURST_WORTH)
 
     def learn(self, raw: StartEstimate, *, made_ms: int, started_ms: int) -> None:
         """Learn from a job that has started: `raw` is its uncorrected estimate."""
@@ -81,75 +84,87 @@ class Calibration:
         return StartEstimate(p50_ms=p50_ms, p90_ms=p90_ms)
 
 
+class _Weighted(NamedTuple):
+    """The ratio of a true to an estimated wait, in thousandths, and how much it counts."""
+
+    score_milli: int
+    weight: int
+
+
+USUAL = tuple([_Weighted(score_milli, USUAL_WORTH * WHOLE // len(USUAL_MILLI)) for score_milli in USUAL_MILLI])
+
+
 class _Factors:
     """The factor that corrects one quantile."""
 
-    def __init__(self, percent: int, *, learns_from_ms: int, per_generation: int) -> None:
+    def __init__(self, percent: int, *, learns_from_ms: int, burst_worth: int) -> None:
         self._percent = percent
         self._level = WHOLE * percent // 100
         """The quantile of the scores that is used."""
         self._learns_from_ms = learns_from_ms
-        self._learnt = _Scores(per_generation)
+        self._learnt = _Scores(burst_worth)
 
     def learn(self, estimate_ms: int | None, made_ms: int, wait_ms: int) -> None:
-        if estimate_ms is not None and wait_ms >= self._learns_from_ms:
-            score_milli = _score_milli(wait_ms, estimate_ms, made_ms)
-            is_covered = score_milli <= _bounded(_quantile(self._learnt.in_order(), self._level))
-            moved = -STEP * (100 - self._percent) // 100 if is_covered else STEP * self._percent // 100
-            self._level = min(max(self._level + moved, LEVEL_MIN), LEVEL_MAX)
-            self._learnt.add(score_milli, made_ms, made_ms + wait_ms)
+        if estimate_ms is None or wait_ms < self._learns_from_ms:
+            return
+        score_milli = _score_milli(wait_ms, estimate_ms, made_ms)
+        is_covered = score_milli <= _bounded(_quantile(self._learnt.in_order, self._level))
+        news = self._learnt.add(score_milli, made_ms, made_ms + wait_ms)
+        percent = self._percent - 100 if is_covered else self._percent
+        self._level += STEP * news // WHOLE * percent // 100
+        self._level = min(max(self._level, LEVEL_MIN), LEVEL_MAX)
 
     def corrected(
         self, estimate_ms: int | None, now_ms: int, still_open: Sequence[tuple[int | None, int]]
     ) -> int | None:
         if estimate_ms is None:
             return None
-        scores = self._learnt.in_order()
+        scores = self._learnt.in_order
         factor_milli = _quantile(scores, self._level)
         # How far a job is overdue will only grow, so it counts as soon as it exceeds what would be said now.
         waits = [_score_milli(now_ms - made_ms, at_ms, made_ms) for at_ms, made_ms in still_open if at_ms is not None]
         overdue = [score_milli for score_milli in waits if score_milli > factor_milli]
         if overdue:
-            factor_milli = _quantile(sorted([*scores, *overdue]), self._level)
+            weight = self._learnt.weight_of_each(len(overdue))
+            late = [_Weighted(score_milli, weight) for score_milli in overdue]
+            factor_milli = _quantile(sorted([*scores, *late]), self._level)
         return now_ms + _wait_ms(estimate_ms, now_ms) * _bounded(factor_milli) // 1000
 
 
 class _Scores:
-    """The latest ratios of true to estimated waits, in thousandths, in the order of arrival and sorted."""
+    """The latest ratios of true to estimated waits with their cohorts, and what is usual."""
 
-    def __init__(self, per_generation: int) -> None:
-        self._per_generation = per_generation
-        self._latest: deque[int] = deque()
-        self._sorted: list[int] = []
-        self._evidence = 0
-        """How many of the usual ones they take the place of."""
-        self._in_generation = 0
+    def __init__(self, burst_worth: int) -> None:
+        self._burst_worth = burst_worth
+        self._latest: deque[tuple[int, int]] = deque(maxlen=WINDOW)
+        """Each score with the number of its cohort."""
+        self._cohort = 0
+        self._starts = 0
+        """Starts of the present cohort."""
         self._known_from_ms: int | None = None
-        """When the first estimate of the present generation came true: later ones could learn from it."""
+        """When the first estimate of the present cohort came true: later ones could learn from it."""
+        self.in_order = sorted(USUAL)
 
-    def add(self, score_milli: int, made_ms: int, started_ms: int) -> None:
+    def add(self, score_milli: int, made_ms: int, started_ms: int) -> int:
+        """Add a score, and return for how much it counts besides the others of its cohort."""
         if self._known_from_ms is None or made_ms >= self._known_from_ms:
-            self._in_generation = 0
+            self._cohort += 1
+            self._starts = 0
             self._known_from_ms = started_ms
         self._known_from_ms = min(self._known_from_ms, started_ms)
-        self._in_generation += 1
-        self._evidence += self._in_generation <= self._per_generation
-        if len(self._latest) == WINDOW:
-            del self._sorted[bisect_left(self._sorted, self._latest.popleft())]
-        self._latest.append(score_milli)
-        insort(self._sorted, score_milli)
+        self._starts += 1
+        self._latest.append((score_milli, self._cohort))
+        self.in_order = sorted([*USUAL, *self._weighted()])
+        before = self._starts - 1
+        return self._starts * self.weight_of_each(self._starts) - before * self.weight_of_each(before)
 
-    def in_order(self) -> list[int]:
-        """All of them, or before there is enough evidence as many as there is, evenly chosen, and usual ones."""
-        missing = len(USUAL_MILLI) - self._evidence
-        if missing <= 0:
-            return self._sorted
-        return sorted([*_evenly(self._sorted, self._evidence), *_evenly(USUAL_MILLI, missing)])
+    def weight_of_each(self, starts: int) -> int:
+        """How much each of so many starts of one cohort counts."""
+        return WHOLE * self._burst_worth // (starts + self._burst_worth - 1)
 
-
-def _evenly(ordered: Sequence[int], count: int) -> list[int]:
-    """So many of them, as far apart as possible."""
-    return [ordered[(2 * place + 1) * len(ordered) // (2 * count)] for place in range(count)]
+    def _weighted(self) -> Iterable[_Weighted]:
+        sizes = Counter(cohort for _, cohort in self._latest)
+        return [_Weighted(score_milli, self.weight_of_each(sizes[number])) for score_milli, number in self._latest]
 
 
 def _wait_ms(estimate_ms: int, made_ms: int) -> int:
@@ -164,10 +179,15 @@ def _bounded(factor_milli: int) -> int:
     return min(max(factor_milli, MILLI_MIN), MILLI_MAX)
 
 
-def _quantile(ordered: Sequence[int], level: int) -> int:
-    """The conformal quantile: the next score is not above it with this probability, in parts of `WHOLE`.
+def _quantile(ordered: Sequence[_Weighted], level: int) -> int:
+    """The smallest score that, with all smaller ones, has at least this part of the weight, in parts of `WHOLE`.
 
-    Never the largest score, so that a single start that went wrong does not decide alone.
+    The weight of one start always stays above, so that a single start that went wrong does not decide alone.
     """
-    rank = -(-(len(ordered) + 1) * level // WHOLE)
-    return ordered[min(rank, len(ordered) - 1) - 1]
+    weight = sum(each.weight for each in ordered)
+    missing = min(level * weight // WHOLE, weight - WHOLE)
+    for score_milli, weight in ordered:
+        missing -= weight
+        if missing <= 0:
+            return score_milli
+    return ordered[-1].score_milli

@@ -37,6 +37,7 @@ class EstimateFile:
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
+        self._written: list[GivenEstimate] = []
 
     def read(self) -> list[GivenEstimate]:
         """What was kept, oldest first; empty when that cannot be read."""
@@ -50,12 +51,13 @@ class EstimateFile:
 
     def write(self, given: list[GivenEstimate]) -> None:
         """Replace what was kept. A disk that is full or read-only costs the history, not the answer."""
-        if self._path is None:
+        if self._path is None or given == self._written:
             return
         draft = self._path.with_suffix(".new")
         with suppress(OSError):
             draft.write_text(json.dumps({"layout": LAYOUT, "estimates": [_row(each) for each in given]}), "utf-8")
             draft.replace(self._path)
+            self._written = given
 
 
 def _row(given: GivenEstimate) -> list[str | int | None]:

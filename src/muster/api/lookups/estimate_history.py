@@ -67,15 +67,21 @@ class EstimateHistory:
 
         True when there was anything to learn or to forget.
         """
-        before = len(self._open)
-        for job_id, given in list(self._open.items()):
+        begun: list[tuple[int, GivenEstimate]] = []
+        gone: list[JobId] = []
+        for job_id, given in self._open.items():
             job = jobs.get(job_id)
             if job is not None and job.first_started_ms is not None:
-                self._learn_start(given, job.first_started_ms)
-            elif job is not None and not job.state.is_final:
-                continue
+                begun.append((job.first_started_ms, given))
+            elif job is None or job.state.is_final:
+                gone.append(job_id)
+        # In the order of starts, whenever a user asked: bursts are told apart by what was known when.
+        for started_ms, given in sorted(begun):
+            self._learn_start(given, started_ms)
+            gone.append(given.job)
+        for job_id in gone:
             del self._open[job_id]
-        return len(self._open) < before
+        return bool(gone)
 
     def _learn_start(self, given: GivenEstimate, started_ms: int) -> None:
         self._outcomes.append(given._replace(started_ms=started_ms))

@@ -56,6 +56,9 @@ T = TypeVar("T")
 HISTORY_MS = HOUR_MS
 """Submissions of a shorter time than this are not used to predict future ones: a burst does not last for ever."""
 
+UNASKED_S = 1.0
+"""How long an estimate may compute for which no user waits."""
+
 NO_PLACE = 0
 """Stands for the place in the queue of a job that could never start."""
 
@@ -155,7 +158,7 @@ class Explanations:
             return known[2]
         if now_ms < self._tries_again_ms:
             return None
-        found = await self._estimated((job,), now_ms, within_s=ESTIMATE_S)
+        found = await self._estimated(await self._situation(), (job,), now_ms, within_s=ESTIMATE_S)
         if job not in found:
             self._tries_again_ms = now_ms + ESTIMATE_PAUSE_MS
         return found.get(job)
@@ -165,17 +168,32 @@ class Explanations:
         async with self._estimating:
             if self._estimated_at is None or not _is_fresh(self._estimated_at, self._control.view.version, now_ms):
                 version = self._control.view.version
-                self._starts = await self._estimated(None, now_ms, within_s=ESTIMATES_S)
+                situation = await self._situation()
+                asked = tuple(each.id for each in situation.scenario.waiting if _may_start(each))
+                self._starts = await self._estimated(situation, asked, now_ms, within_s=ESTIMATES_S)
                 self._estimated_at = (version, now_ms)
         return self._starts
 
-    async def _estimated(
-        self, jobs: tuple[JobId, ...] | None, now_ms: int, *, within_s: float
-    ) -> dict[JobId, EstimatedStart]:
-        """Estimate some jobs, or all that wait and may start, and remember what is told about them."""
+    async def learn_unasked(self, now_ms: int) -> None:
+        """Estimate the start of a job about which no user has asked, and keep what was given and learnt so far.
+
+        Called now and then, so that the first user who asks is told what the cluster's own history says. The latest job
+        that waits is taken, as users ask most about jobs that they have just submitted.
+        """
         situation = await self._situation()
-        asked = jobs or tuple(each.id for each in situation.scenario.waiting if not each.unmet and not each.held)
-        raw = await self._worked_out(lambda: estimated(situation, asked, within_s=within_s))
+        known = frozenset(self._history.open)
+        unasked = [each for each in situation.scenario.waiting if _may_start(each) and each.id not in known]
+        latest = max((each for each in unasked if not each.attained_gpu_ms), key=_submitted, default=None)
+        asked = () if latest is None else (latest.id,)
+        await self._estimated(situation, asked, now_ms, within_s=UNASKED_S)
+        given = self._history.given
+        await self._worked_out(lambda: self._file.write(given))
+
+    async def _estimated(
+        self, situation: Situation, asked: tuple[JobId, ...], now_ms: int, *, within_s: float
+    ) -> dict[JobId, EstimatedStart]:
+        """Estimate some jobs, and remember what is told about them."""
+        raw = await self._worked_out(lambda: estimated(situation, asked, within_s=within_s)) if asked else {}
         told = await self._told(situation, raw)
         for job, each in told.items():
             self._estimates[job] = (situation.version, now_ms, each)
@@ -247,6 +265,14 @@ class Explanations:
             return await asyncio.get_running_loop().run_in_executor(self._thread, answer)
         finally:
             self._waiting -= 1
+
+
+def _may_start(job: WaitingJob) -> bool:
+    return not job.unmet and not job.held
+
+
+def _submitted(job: WaitingJob) -> tuple[int, JobId]:
+    return job.submitted_ms, job.id
 
 
 def _in_vain(rejection: Rejection) -> Explanation:
