@@ -6,6 +6,7 @@
     measures     what a training measures of itself
     nodes teams  machines and teams, with what is in use
     health       the health of nodes
+    troubles     what needs attention
     history      what was used and wanted over time
     events       events as they are sent
     access       people, tokens and the audit

@@ -38,6 +38,14 @@ def test_the_figures_of_the_overview_are_those_of_the_api(visitor: Visitor, site
     expect(figures).to_contain_text("0 of 12")
 
 
+def test_what_a_team_lends_is_what_others_use_of_its_guarantee(visitor: Visitor, site: Site) -> None:
+    for job in [site.submit(f"theirs-{number}", gpus=4, team="vision") for number in range(3)]:
+        site.await_state(job, "running")
+    visitor.open("/teams")
+    assert site.read("/v1/teams/research")["lent"] == {"*": 4}
+    expect(visitor.seen("team-row", team="research").locator("td").nth(4)).to_have_text("4 GPUs")
+
+
 def test_the_quotas_of_the_teams_are_those_of_the_api(visitor: Visitor, site: Site) -> None:
     with_work(site)
     visitor.open("/teams")
@@ -48,6 +56,8 @@ def test_the_quotas_of_the_teams_are_those_of_the_api(visitor: Visitor, site: Si
         expect(research.nth(place)).to_have_text(words)
     for path, team in teams.items():
         cells = visitor.seen("team-row", team=path).locator("td")
+        lends = next(iter(team["lent"].values()), None)
+        expect(cells.nth(4)).to_have_text("–" if lends is None else f"{lends} GPUs")
         expect(cells.nth(6)).to_have_text(str(team["running"]))
         expect(cells.nth(7)).to_have_text(str(team["waiting"]))
 

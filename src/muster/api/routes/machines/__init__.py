@@ -4,9 +4,10 @@ nodes node_health  machines and their health
 quarantine         gangs on them that nobody knows
 reservations       machines that are set aside
 queue              how busy they are, and how much waits
+troubles           what is wrong with them, and with jobs
 """
 
-from muster.api.routes.machines import node_health, nodes, quarantine, queue, reservations
+from muster.api.routes.machines import node_health, nodes, quarantine, queue, reservations, troubles
 
 ROUTERS = (
     queue.router,
@@ -14,4 +15,5 @@ ROUTERS = (
     node_health.router,
     quarantine.router,
     reservations.router,
+    troubles.router,
 )
