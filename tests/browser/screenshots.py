@@ -113,7 +113,7 @@ def settled(visitor: Visitor, path: str) -> None:
     """Open a page, and wait until the server has answered all that it asks for and what is below has been in sight."""
     visitor.open(path)
     visitor.is_live()
-    for words in ("Loading…", "Asking the server…"):
+    for words in ("Loading…", "loading the rest…", "Asking the server…"):
         expect(visitor.page.get_by_text(words)).to_have_count(0)
     # The editor measures its lines when they come into sight.
     for place in ("document.body.scrollHeight", "0"):
