@@ -30,6 +30,7 @@ def test_a_team_is_shown_with_what_it_uses_and_borrows() -> None:
         assert (team["running"], team["waiting"]) == (1, 1)
         below = (await client.get("/v1/teams/nlp/pre")).json()
         assert below["borrowed"] == {"*": 16, "h100": 16}
+        assert (team["lent"], below["lent"]) == ({}, {})
         listed = (await client.get("/v1/teams", params={"limit": 3})).json()
         assert [each["path"] for each in listed["items"]] == ["default", "nlp", "nlp/pre"]
         rest = (await client.get("/v1/teams", params={"cursor": listed["next"]})).json()

@@ -8,6 +8,7 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,12 @@ with Checkpointer() as checkpoints:
         time.sleep(0.02)
 """
 
+STEPS = 4
+"""Minutes of history that the charts show at least."""
+
 DESK_PX, PHONE_PX = 1440, 390
+
+TWO_FRAMES = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 SHOWN_PX = 1180
 SHOWN = {"overview": "light", "cluster": "dark", "job-waiting": "light"}
@@ -82,6 +88,8 @@ def submitted(site: Site) -> dict[str, str]:
     site.client.drain("n8", reason="the fan of GPU 3 is loud")
     site.await_state(found["gpt-small"], "running")
     until(lambda: len(site.read(f"/v1/jobs/{found['gpt-small']}/measures")["items"]) > 15)
+    while len(site.read("/v1/history?step=1m")["covered_s"]) < STEPS:
+        time.sleep(1)
     return found
 
 
@@ -101,6 +109,18 @@ def pages(jobs: dict[str, str]) -> dict[str, str]:
     }
 
 
+def settled(visitor: Visitor, path: str) -> None:
+    """Open a page, and wait until the server has answered all that it asks for and what is below has been in sight."""
+    visitor.open(path)
+    visitor.is_live()
+    for words in ("Loading…", "loading the rest…", "Asking the server…"):
+        expect(visitor.page.get_by_text(words)).to_have_count(0)
+    # The editor measures its lines when they come into sight.
+    for place in ("document.body.scrollHeight", "0"):
+        visitor.page.evaluate(f"scrollTo(0, {place})")
+        visitor.page.evaluate(TWO_FRAMES)
+
+
 def taken(browser: Browser, site: Site, places: dict[str, str], folder: Path) -> None:
     """One picture of each page on each screen."""
     for scheme in ("light", "dark"):
@@ -111,9 +131,7 @@ def taken(browser: Browser, site: Site, places: dict[str, str], folder: Path) ->
                 visitor.page.screenshot(path=folder / f"sign-in-{scheme}-{width_px}.png")
                 visitor.enter(site.link())
                 for name, path in places.items():
-                    visitor.open(path)
-                    visitor.is_live()
-                    expect(visitor.page.get_by_text("Loading…")).to_have_count(0)
+                    settled(visitor, path)
                     visitor.page.screenshot(path=folder / f"{name}-{scheme}-{width_px}.png", full_page=True)
 
 
@@ -122,9 +140,7 @@ def chosen(browser: Browser, site: Site, places: dict[str, str]) -> None:
     for name, scheme in SHOWN.items():
         with Visitor(browser, site.url, width_px=SHOWN_PX, scheme=scheme) as visitor:
             visitor.enter(site.link())
-            visitor.open(places[name])
-            visitor.is_live()
-            expect(visitor.page.get_by_text("Loading…")).to_have_count(0)
+            settled(visitor, places[name])
             visitor.page.screenshot(path=FEW / f"{name}.png")
 
 

@@ -57,7 +57,8 @@ class Server:
         return self._process.poll() is not None
 
     @property
-    def _pid(self) -> int:
+    def pid(self) -> int:
+        """The process of the server."""
         assert self._process is not None
         return self._process.pid
 
@@ -93,18 +94,18 @@ class Server:
 
     def rss_mb(self) -> int:
         """The memory that the server has."""
-        pages = int(Path(f"/proc/{self._pid}/statm").read_text().split()[1])
+        pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE") >> 20
 
     def cpu_s(self) -> float:
         """How much processor time it has used."""
-        fields = Path(f"/proc/{self._pid}/stat").read_text().rpartition(")")[2].split()
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def _answers(self, is_up: Callable[[str], bool] | None) -> bool:
         try:
             record = json.loads((self.home / "server.json").read_text())
-            if record["pid"] != self._pid:
+            if record["pid"] != self.pid:
                 return False  # left by one that was killed
             url = record["url"]
             if is_up is not None:

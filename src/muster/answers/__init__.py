@@ -7,6 +7,7 @@
     batch_steps  the steps of a batch job
     nodes teams  machines and teams, with what is in use
     health       the health of nodes
+    troubles     what needs attention
     history      what was used and wanted over time
     events       events as they are sent
     access       people, tokens and the audit

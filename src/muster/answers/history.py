@@ -14,9 +14,10 @@ class PoolHistory(Answer):
     """The GPUs of one pool over time."""
 
     gpu_s: Sums
-    """GPU seconds that there were."""
+    """GPU seconds that there were, in service or not."""
     out_gpu_s: Sums
-    """Those of GPUs that took no work: bad ones, and those of nodes that take none."""
+    """Those of GPUs that took no new work: bad ones, and those of nodes that take none. Jobs may still have held
+    some of them, as on a node that is being drained."""
     used_gpu_s: dict[str, Sums]
     """Those in use, by tier."""
 

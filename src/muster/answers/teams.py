@@ -25,6 +25,10 @@ class Team(Answer):
     """GPUs in use by the team and the teams below it, by type; `*` is the sum over all types."""
     borrowed: dict[str, float]
     """The part of `used` that is above its guarantee."""
+    lent: dict[str, float]
+    """What others use of its guarantee, by the types that it names: the team would have to reclaim it. What is
+    guaranteed, not used and not lent is free now. The teams of one parent lend together what is borrowed against their
+    guarantees, each in proportion to what it does not use."""
     running: int
     """Running jobs of the team and the teams below it."""
     waiting: int

@@ -11,6 +11,7 @@ from muster import __version__
 from muster.api import openapi
 from muster.api.deps import Deps
 from muster.api.front.body_limit import BodyLimit
+from muster.api.front.compression import Compression
 from muster.api.front.entrance import Entrance
 from muster.api.front.headers import Headers
 from muster.api.front.hosts import Hosts
@@ -57,6 +58,7 @@ def create_app(deps: Deps) -> FastAPI:
     app.add_middleware(Entrance, services=services)
     app.add_middleware(Hosts, allowed=deps.settings.hosts)
     app.add_middleware(Failures)
+    app.add_middleware(Compression)
     app.add_middleware(Headers)
     app.add_middleware(Meter, metrics=deps.metrics)
     check_guarded(app)

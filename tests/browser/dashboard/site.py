@@ -84,6 +84,17 @@ class Site:
         """What the API answers."""
         return self.ask(path).json()
 
+    def post(self, path: str, document: dict[str, Any]) -> Any:
+        """What the API answers to a request."""
+        headers = {"Authorization": f"Bearer {self.client.token}"}
+        answer = httpx.post(f"{self.url}{path}", json=document, headers=headers)
+        assert answer.is_success, answer.text
+        return answer.json()
+
+    def delete(self, path: str) -> None:
+        """End or remove something."""
+        httpx.delete(f"{self.url}{path}", headers={"Authorization": f"Bearer {self.client.token}"}).raise_for_status()
+
     def await_state(self, job: str, *states: str) -> None:
         """Wait until the server says so."""
         until(lambda: self.client.job(job).state in states)

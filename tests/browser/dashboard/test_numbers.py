@@ -1,12 +1,19 @@
 """What the pages say of the cluster, its teams, its past and its audit is what the API says."""
 
+import contextlib
+import os
 import re
+import signal
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from playwright.sync_api import expect
 
 from tests.browser.dashboard.site import Site
 from tests.browser.dashboard.visitor import Visitor
+from tests.crash.server import until
 
 
 def with_work(site: Site) -> list[str]:
@@ -38,6 +45,14 @@ def test_the_figures_of_the_overview_are_those_of_the_api(visitor: Visitor, site
     expect(figures).to_contain_text("0 of 12")
 
 
+def test_what_a_team_lends_is_what_others_use_of_its_guarantee(visitor: Visitor, site: Site) -> None:
+    for job in [site.submit(f"theirs-{number}", gpus=4, team="vision") for number in range(3)]:
+        site.await_state(job, "running")
+    visitor.open("/teams")
+    assert site.read("/v1/teams/research")["lent"] == {"*": 4}
+    expect(visitor.seen("team-row", team="research").locator("td").nth(4)).to_have_text("4 GPUs")
+
+
 def test_the_quotas_of_the_teams_are_those_of_the_api(visitor: Visitor, site: Site) -> None:
     with_work(site)
     visitor.open("/teams")
@@ -48,6 +63,8 @@ def test_the_quotas_of_the_teams_are_those_of_the_api(visitor: Visitor, site: Si
         expect(research.nth(place)).to_have_text(words)
     for path, team in teams.items():
         cells = visitor.seen("team-row", team=path).locator("td")
+        lends = next(iter(team["lent"].values()), None)
+        expect(cells.nth(4)).to_have_text("–" if lends is None else f"{lends} GPUs")
         expect(cells.nth(6)).to_have_text(str(team["running"]))
         expect(cells.nth(7)).to_have_text(str(team["waiting"]))
 
@@ -84,6 +101,52 @@ def test_a_what_if_shows_its_progress_its_comparison_and_its_report_in_a_frame(v
     report = frame.content_frame
     expect(report.locator("h1").first).to_be_visible()
     assert report.locator("body").evaluate("() => window.origin") == "null"
+
+
+def simulators(server_pid: int) -> list[int]:
+    """The processes in which a server simulates."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError, ValueError):
+            parent = int(folder.joinpath("stat").read_text().rpartition(")")[2].split()[1])
+            if parent == server_pid and b"muster.sim.what_if" in folder.joinpath("cmdline").read_bytes():
+                found.append(int(folder.name))
+    return found
+
+
+def _has_begun(site: Site, run: str) -> bool:
+    return bool(simulators(site.server.pid)) or site.read(f"/v1/what-if/{run}")["state"] == "done"
+
+
+@contextlib.contextmanager
+def a_simulation_that_stands_still(site: Site) -> Iterator[str]:
+    """The id of a simulation that does not go on, so that all others wait for it."""
+    for _ in range(20):
+        run = str(site.post("/v1/what-if", {"origin": "history", "since_s": 86_400})["id"])
+        until(partial(_has_begun, site, run))
+        for pid in simulators(site.server.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGSTOP)
+        if simulators(site.server.pid):
+            break
+    try:
+        yield run
+    finally:
+        site.delete(f"/v1/what-if/{run}")
+
+
+def test_a_what_if_that_waits_is_cancelled(visitor: Visitor, site: Site) -> None:
+    site.await_state(site.submit("past", run="true"), "succeeded")
+    with a_simulation_that_stands_still(site) as before:
+        visitor.open("/what-if")
+        visitor.page.get_by_role("button", name="Simulate").click()
+        answer = visitor.page.get_by_role("region", name="Answer")
+        expect(answer).to_contain_text("waits for the simulations before it")
+        answer.get_by_role("button", name="Cancel").click()
+        expect(answer).to_contain_text("It was cancelled.")
+        run = visitor.page.url.rsplit("run=", 1)[1]
+        assert site.read(f"/v1/what-if/{run}")["state"] == "cancelled"
+        assert site.read(f"/v1/what-if/{before}")["state"] == "running"
 
 
 def test_the_audit_is_filtered_and_its_chain_is_checked(visitor: Visitor, site: Site) -> None:

@@ -1,6 +1,5 @@
 """Jobs make room for others, several are acted on at once, and a shell is opened beside one."""
 
-import contextlib
 import re
 from typing import Any
 
@@ -34,17 +33,7 @@ def test_a_production_job_makes_a_standard_one_leave_and_both_pages_say_so(
     assert visitor.asked.count(f"/jobs/{victim}") == 1
 
 
-def await_prompt(visitor: Visitor, screen: Locator) -> None:
-    """Press Enter until a shell answers: what it printed before a terminal was opened is not shown there."""
-
-    def is_answered() -> bool:
-        visitor.page.keyboard.press("Enter")
-        with contextlib.suppress(AssertionError):
-            expect(screen).to_contain_text(re.compile(r"[$#]"), timeout=500)
-            return True
-        return False
-
-    until(is_answered)
+PROMPT = re.compile(r"[$#]")
 
 
 @pytest.mark.parametrize("kind", [{}, {"run": "bash -i", "interactive": {"idle_timeout": "10m"}}])
@@ -55,12 +44,28 @@ def test_a_terminal_is_opened_and_what_is_typed_there_runs(visitor: Visitor, sit
     region = visitor.page.get_by_role("region", name="Terminal")
     region.get_by_role("button", name="Open").click()
     screen = visitor.seen("terminal").locator(".xterm-rows")
-    await_prompt(visitor, screen)
+    expect(screen).to_contain_text(PROMPT)
     visitor.page.keyboard.type("echo answer-$((6*7))\n")
     expect(screen).to_contain_text("answer-42")
     region.get_by_role("button", name="Close").click()
     expect(visitor.seen("terminal")).to_have_count(0)
     expect(visitor.seen("job-state").first).to_have_text("running")
+
+
+def test_a_terminal_that_is_opened_later_shows_what_was_printed_before(visitor: Visitor, site: Site) -> None:
+    run = "printf 'asks \\033[6n and says-this-first\\n'; exec bash -i"
+    job = site.submit("talks-early", run=run, interactive={"idle_timeout": "10m"})
+    site.await_state(job, "running")
+    until(lambda: b"says-this-first" in b"".join(each.text for each in site.client.logs(job)))
+    for _ in range(2):
+        visitor.open(f"/jobs/{job}")
+        visitor.page.get_by_role("region", name="Terminal").get_by_role("button", name="Open").click()
+        screen = visitor.seen("terminal").locator(".xterm-rows")
+        expect(screen).to_contain_text("says-this-first")
+        expect(screen).to_contain_text(PROMPT)
+    visitor.page.keyboard.type("echo typed-$((6*7))\n")
+    expect(screen).to_contain_text("typed-42")
+    expect(screen).not_to_contain_text("1R")
 
 
 def chosen(visitor: Visitor) -> Locator:

@@ -108,7 +108,7 @@ def _teams() -> list[Json]:
         "used": {"h100": 96, "*": 96},
         "borrowed": {"h100": 32},
     }
-    two_types = {"guaranteed": {"h100": 32, "a100": 8}, "limit": {"*": 64}, "used": {"h100": 3}}
+    two_types = {"guaranteed": {"h100": 32, "a100": 8}, "limit": {"*": 64}, "used": {"h100": 3}, "lent": {"h100": 29}}
     return [
         a_team("nlp", **borrows, weight=2, running=3, waiting=12, usage_gpu_s=8_640_000),
         a_team("nlp/pretraining", guaranteed={"h100": 32}, used={"h100": 32}, running=1, waiting=4),

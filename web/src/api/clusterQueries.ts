@@ -7,6 +7,8 @@ import { allPages, api, body, type Schema } from "./client";
 export type History = Schema["History"];
 export type NodeHealth = Schema["NodeHealth"];
 export type Reservation = Schema["Reservation"];
+export type Trouble = Schema["Trouble"];
+export type Troubles = Schema["Troubles"];
 export type WaitingStart = Schema["WaitingStart"];
 
 /** How far back one looks, and how finely. */
@@ -39,6 +41,8 @@ export const clusterQueries = {
       queryFn: async () => body(await api.GET("/v1/starts", { params: { query: { limit: NEXT_STARTS } } })).items,
       refetchInterval: SOON_MS,
     }),
+  troubles: () =>
+    queryOptions({ queryKey: ["troubles"], queryFn: async () => body(await api.GET("/v1/troubles")), refetchInterval: SOON_MS }),
   health: (node: string) =>
     queryOptions({
       queryKey: ["nodes", node, "health"],
@@ -62,5 +66,4 @@ export const clusterQueries = {
       refetchInterval: AFTER_A_WHILE_MS,
     }),
   policy: () => queryOptions({ queryKey: ["policy"], queryFn: async () => body(await api.GET("/v1/policy")) }),
-  tiers: () => queryOptions({ queryKey: ["tiers"], queryFn: async () => body(await api.GET("/v1/tiers")) }),
 };

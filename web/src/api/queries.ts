@@ -18,6 +18,15 @@ export const queries = {
       refetchInterval: 300_000,
       structuralSharing: false,
     }),
+  /** The newest active jobs, to have something to show until all are there. */
+  newestJobs: () =>
+    queryOptions({
+      queryKey: ["newest-jobs"],
+      queryFn: async (): Promise<JobPage> =>
+        body(await api.GET("/v1/jobs", { params: { query: { state: ["active"], brief: true, limit: NEWEST } } })),
+      staleTime: Infinity,
+      gcTime: 0,
+    }),
   job: (job: string) =>
     queryOptions({
       queryKey: ["job", job],
@@ -108,6 +117,9 @@ export const queries = {
         body<string>(await api.GET("/v1/jobs/{job}/file", { params: { path: { job } }, parseAs: "text" })),
     }),
 };
+
+/** As many jobs as a large screen shows, and some to scroll. */
+const NEWEST = 100;
 
 /** Ended jobs that come with one answer. */
 const ENDED_PAGE = 500;

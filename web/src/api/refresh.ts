@@ -13,7 +13,7 @@ import { type EndedFilters, type JobPage, type TaskList, endedLike } from "./que
 /** How often changed jobs are asked for. */
 const EVERY_MS = 1500;
 /** How often the rest is asked for, at most, while things happen. */
-const PACES_MS: Readonly<Record<string, number>> = { queue: 2000, nodes: 5000, teams: 5000 };
+const PACES_MS: Readonly<Record<string, number>> = { queue: 2000, troubles: 3000, nodes: 5000, teams: 5000 };
 /** Ids in one request; the server takes no more. */
 const AT_ONCE = 200;
 /** When more has changed than this, the whole list is asked for. */

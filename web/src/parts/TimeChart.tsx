@@ -6,6 +6,8 @@ import { stacked } from "./stacking";
 import "./timechart.css";
 
 const HEIGHT_PX = 200;
+/** Half of the widest moment below the chart, so that the last one is whole. */
+const BESIDE_PX = 36;
 
 export type Series = { name: string; colour: string; values: (number | null)[] };
 
@@ -111,7 +113,7 @@ function options(
   return {
     width,
     height: HEIGHT_PX,
-    padding: [null, 24, null, null],
+    padding: [null, BESIDE_PX, null, null],
     legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false } },
     scales: { y: { range: (_chart, _low, high) => [0, Math.max(high * 1.05, 1)] } },

@@ -1,5 +1,7 @@
 /** Amounts and times as people read them. */
 
+const MINUTE_S = 60;
+const HOUR_S = 3600;
 const UNITS: [number, string][] = [
   [86_400, "d"],
   [3600, "h"],
@@ -26,6 +28,12 @@ export function duration(seconds: number): string {
   return parts.join(" ");
 }
 
+/** "54 min": as exact as a forecast is, so no seconds beside minutes, and no minutes beside many hours. */
+export function roughDuration(seconds: number): string {
+  const unit = seconds >= 10 * HOUR_S ? HOUR_S : seconds >= MINUTE_S ? MINUTE_S : 1;
+  return duration(unit * Math.round(seconds / unit));
+}
+
 /** GPUs with at most two digits behind the point: 8, 0.25. */
 export function gpus(count: number): string {
   return String(Math.round(count * 100) / 100);
@@ -41,7 +49,7 @@ export function fromNow(moment: string, now: number): string {
   if (Math.abs(seconds) < 1) {
     return "now";
   }
-  return seconds > 0 ? `in ${duration(seconds)}` : `${duration(-seconds)} ago`;
+  return seconds > 0 ? `in ${roughDuration(seconds)}` : `${duration(-seconds)} ago`;
 }
 
 /** A short time as it is measured: 1.25 s, 34 ms. */

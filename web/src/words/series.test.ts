@@ -38,8 +38,8 @@ test("use by tier and use by pool have the same sum", () => {
   expect(sum(usedByPool(history))).toBe(sum(usedByTier(history)));
 });
 
-test("GPUs that take no work are not counted as there", () => {
-  expect(capacity(history, "there are", "red").values).toEqual([11, 12]);
+test("GPUs that take no work are there all the same, as the queue counts them", () => {
+  expect(capacity(history, "there are", "red").values).toEqual([12, 12]);
 });
 
 test("teams below others are counted once", () => {

@@ -2,7 +2,7 @@
 
 import type { History } from "../api/clusterQueries";
 import type { Series } from "../parts/TimeChart";
-import { colourAt, colourOf } from "./colours";
+import { colourAt, coloursOf } from "./colours";
 
 /** When each step begins, in seconds since 1970. */
 export function times(history: History): number[] {
@@ -40,13 +40,10 @@ export function usedByPool(history: History): Series[] {
   }));
 }
 
-/** How many GPUs there were that could take work. */
+/** How many GPUs there were, in service or not: what the queue counts as well. */
 export function capacity(history: History, name: string, colour: string): Series {
   const pools = Object.values(history.pools);
-  const length = history.covered_s.length;
-  const out = together(pools.map((pool) => pool.out_gpu_s), length);
-  const all = together(pools.map((pool) => pool.gpu_s), length);
-  return { name, colour, values: averages(all.map((sum, place) => sum - (out[place] ?? 0)), history) };
+  return { name, colour, values: averages(together(pools.map((pool) => pool.gpu_s), history.covered_s.length), history) };
 }
 
 export function waitingByTier(history: History): Series[] {
@@ -59,7 +56,11 @@ export function waitingByTier(history: History): Series[] {
 
 /** The teams at the top of the tree, which are counted with those below them. */
 export function ofTopTeams(history: History, value: (team: History["teams"][string]) => number[]): Series[] {
-  return Object.entries(history.teams)
-    .filter(([path]) => !path.includes("/"))
-    .map(([name, team]) => ({ name, colour: colourOf(name), values: averages(value(team), history) }));
+  const teams = Object.entries(history.teams).filter(([path]) => !path.includes("/"));
+  const colours = coloursOf(teams.map(([path]) => path));
+  return teams.map(([name, team], place) => ({
+    name,
+    colour: colours[place] ?? "",
+    values: averages(value(team), history),
+  }));
 }

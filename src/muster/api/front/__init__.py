@@ -7,6 +7,7 @@ rates fair_queue  how often a caller may send requests, and how many are answere
 turns             when the turn of a request ends
 body_limit        how large the body of a request may be
 headers           the headers that every answer sends to browsers and caches
+compression       long answers in fewer bytes
 denials           what the audit keeps of refused requests
 meter             requests counted by route and status
 """

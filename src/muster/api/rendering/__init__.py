@@ -6,6 +6,7 @@ nodes teams events access  machines, teams, events, tokens and the audit
 ranks                      how fast the ranks of a training are
 checkpoints                what jobs have saved, and how often
 node_health                the health of machines
+troubles                   what is wrong with machines and jobs
 history                    what was used and wanted over time
 traces what_if             jobs as a trace has them, and simulations
 times                      moments and durations

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from muster.answers.teams import Team
 from muster.api.rendering.times import seconds
@@ -15,6 +16,7 @@ from muster.model.records import asdict
 from muster.model.team import ANY_TYPE, ancestors, bounds_of
 from muster.views.borrowing import borrowed
 from muster.views.job_counts import JobCounts
+from muster.views.lending import lent
 from muster.views.view import View
 
 NANO = 1_000_000_000
@@ -47,29 +49,52 @@ def warnings_by_team(view: View) -> Mapping[TeamPath, tuple[str, ...]]:
     return found
 
 
-def team_body(
-    view: View,
-    team: model.Team,
-    counts: JobCounts,
-    usage: Counter[TeamPath],
-    warnings: Mapping[TeamPath, tuple[str, ...]],
-) -> Team:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TeamFigures:
+    """What is counted over all teams at once, before any of them is shown."""
+
+    view: View
+    counts: JobCounts
+    usage: Counter[TeamPath]
+    warnings: Mapping[TeamPath, tuple[str, ...]]
+    lent: Mapping[TeamPath, Mapping[GpuType, int]]
+
+
+def team_figures(view: View, counts: JobCounts, now_ms: int) -> TeamFigures:
+    """The figures of all teams now."""
+    teams = known_teams(view, counts)
+    return TeamFigures(
+        view=view,
+        counts=counts,
+        usage=remembered_usage(view, now_ms),
+        warnings=warnings_by_team(view),
+        lent=lent(teams, {path: _used(counts, path) for path in teams}, counts.gpus_free_milli),
+    )
+
+
+def team_body(team: model.Team, figures: TeamFigures) -> Team:
     """A team in its current state, with what it is configured to have. The teams above it limit what it may ask for."""
+    counts, rules = figures.counts, figures.view.rules
     used = _used(counts, team.path)
-    average_nano = average_gpus_nano(usage[team.path], view.rules.policy.half_life_ms)
-    bounds = asdict(bounds_of(team.path, {each.path: each for each in view.rules.teams}))
+    average_nano = average_gpus_nano(figures.usage[team.path], rules.policy.half_life_ms)
+    bounds = asdict(bounds_of(team.path, {each.path: each for each in rules.teams}))
     return Team(
         path=team.path,
         **(TeamWire.complete(team) | bounds),
-        used={gpu_type: plain_number(milli) for gpu_type, milli in used.items()},
-        borrowed={gpu_type: plain_number(milli) for gpu_type, milli in borrowed(team, used).items()},
+        used=_numbers(used),
+        borrowed=_numbers(borrowed(team, used)),
+        lent=_numbers(figures.lent[team.path]),
         running=counts.team_running[team.path],
         waiting=counts.team_waiting[team.path],
-        usage_gpu_s=seconds(usage[team.path]),
+        usage_gpu_s=seconds(figures.usage[team.path]),
         average_gpus=round(average_nano / NANO, SHARE_DIGITS),
         share=round(share_nano(average_nano, used.get(ANY_TYPE, 0), team.weight) / NANO, SHARE_DIGITS),
-        warnings=warnings.get(team.path, ()),
+        warnings=figures.warnings.get(team.path, ()),
     )
+
+
+def _numbers(amounts: Mapping[GpuType, int]) -> dict[str, float]:
+    return {gpu_type: plain_number(milli) for gpu_type, milli in amounts.items()}
 
 
 def _used(counts: JobCounts, path: TeamPath) -> dict[GpuType, int]:

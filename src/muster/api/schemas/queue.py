@@ -16,13 +16,14 @@ class TierCrowd(Crowd):
     """How many jobs of one tier run and wait."""
 
     oldest: Time | None = Field(description="When the job was submitted that has waited longest.")
+    preempts: bool = Field(description="Whether its jobs may take GPUs from lower tiers.")
 
 
 class GpuCount(Schema):
     """GPUs of one type."""
 
-    total: int
-    used: float
+    total: int = Field(description="All that there are, in service or not, as `gpu_s` of the history counts them.")
+    used: float = Field(description="Those that jobs hold, also on nodes that are being drained.")
 
 
 class Queue(Schema):
@@ -34,3 +35,5 @@ class Queue(Schema):
     tiers: dict[str, TierCrowd] = Field(description="Most urgent first.")
     teams: dict[str, Crowd] = Field(description="Each without the teams below it.")
     gpus: dict[str, GpuCount] = Field(description="By type.")
+    nodes: dict[str, int] = Field(description="How many nodes are in each state that at least one is in.")
+    bad_gpus: int = Field(description="GPUs that are out of service on nodes that are ready.")

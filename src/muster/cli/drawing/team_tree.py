@@ -31,7 +31,7 @@ def _rows(teams: Sequence[Team], console: Console) -> TextTable:
     wide, plain = is_wide(console), is_plain(console)
     bounded = ("tiers",) if any(team.tiers is not None for team in teams) else ()
     extra = ("weight", "usage", *bounded) if wide else ()
-    headings = ("team", "GPU", "", "used", "guaranteed", "limit", *extra, "runs", "waits")
+    headings = ("team", "GPU", "", "used", "guaranteed", "lent", "limit", *extra, "runs", "waits")
     made = TextTable(*headings, numbers=[each for each in headings[3:] if each != "tiers"], cut=("team", *bounded))
     cells = WIDE_BAR_CELLS if wide else BAR_CELLS
     lends = any(team.guaranteed for team in teams)
@@ -48,6 +48,7 @@ def _rows(teams: Sequence[Team], console: Console) -> TextTable:
                 quota_bar(used, _covered(team, gpu_type, lends=lends), limit or 0, cells=cells, plain=plain),
                 amount(used),
                 amount(guaranteed) or "-",
+                amount(team.lent.get(gpu_type)) or "-",
                 amount(limit) or "-",
                 *(whole if first else ("",) * len(whole)),
                 str(team.running) if first else "",

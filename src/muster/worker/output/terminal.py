@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import os
+import re
 import struct
 import termios
 from collections.abc import Callable
@@ -16,6 +17,29 @@ ROWS, COLUMNS = 24, 80
 """The size until a viewer says how large their window is."""
 
 
+_QUERIES = re.compile(
+    rb"\x05"  # who are you
+    rb"|\x1bZ"  # the same, of a terminal of 1978
+    rb"|\x1b\[[?>=]?[0-9;]*[cnx]"  # attributes, state, position, parameters
+    rb"|\x1b\[\??[0-9;]*\$p"  # whether a mode is set
+    rb"|\x1b\[(?:1[13-9]|2[01])(?:;[0-9;]*)?t"  # the size and the title of the window
+    rb"|\x1b\[>[0-9]*q|\x1b\[\?u"  # the version, the keyboard
+    rb"|\x1b\][0-9;]*;\?(?:\x07|\x1b\\)"  # colours
+    rb"|\x1bP[$+]q[^\x1b]*\x1b\\"  # settings, capabilities
+)
+"""What programs print to ask the terminal something. The terminal answers as if its user had typed the answer."""
+
+
+def replayed(seen: bytes, *, is_cut: bool) -> bytes:
+    """Earlier output for a viewer who comes later.
+
+    It begins with a whole line if some output before it is lost. Questions to the terminal are left out: they were
+    answered, and a second answer would be input of a program that does not expect it.
+    """
+    start = seen.find(b"\n") + 1 if is_cut else 0
+    return _QUERIES.sub(b"", seen[start:])
+
+
 class PseudoTerminal:
     """One end of a terminal; the worker has the other end."""
 
@@ -27,14 +51,16 @@ class PseudoTerminal:
         os.set_blocking(self.master, False)
         self.resize(ROWS, COLUMNS)
         self._seen = bytearray()
+        self._is_cut = False
+        """Whether there was more output than is kept."""
         self._views: dict[int, View] = {}
         self._typed = bytearray()
 
     def attach(self, viewer: int, view: View) -> None:
         """Show a viewer the last output, and everything from now on."""
         self._views[viewer] = view
-        if self._seen:
-            view(bytes(self._seen))
+        if before := replayed(bytes(self._seen), is_cut=self._is_cut):
+            view(before)
 
     def detach(self, viewer: int) -> None:
         """Show this viewer nothing more."""
@@ -43,6 +69,7 @@ class PseudoTerminal:
     def show(self, data: bytes) -> None:
         """The worker has printed this."""
         self._seen += data
+        self._is_cut = self._is_cut or len(self._seen) > TERMINAL_REPLAY_BYTES
         del self._seen[:-TERMINAL_REPLAY_BYTES]
         for view in tuple(self._views.values()):
             view(data)

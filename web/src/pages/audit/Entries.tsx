@@ -54,7 +54,7 @@ export function Entries({ filters }: { filters: AuditFilters }) {
 
 function EntryTable({ entries }: { entries: Entry[] }) {
   return (
-    <table className="audit-entries">
+    <table className="audit-entries stacks">
       <thead>
         <tr>
           <th className="number">Number</th>
@@ -68,14 +68,16 @@ function EntryTable({ entries }: { entries: Entry[] }) {
       <tbody>
         {entries.map((entry) => (
           <tr key={entry.seq} data-testid="audit-row" data-seq={entry.seq}>
-            <td className="number soft">{entry.seq}</td>
-            <td className="when">
+            <td className="number soft" data-label="Number">
+              {entry.seq}
+            </td>
+            <td className="when" data-label="When">
               <Time at={entry.at} />
             </td>
-            <td>{entry.by}</td>
-            <td>{entry.action}</td>
-            <td>{entry.subject}</td>
-            <td className="details">
+            <td data-label="Who">{entry.by}</td>
+            <td data-label="Did">{entry.action}</td>
+            <td data-label="To">{entry.subject}</td>
+            <td className="details" data-label="Details">
               <Details entry={entry} />
             </td>
           </tr>
@@ -88,7 +90,7 @@ function EntryTable({ entries }: { entries: Entry[] }) {
 function Details({ entry }: { entry: Entry }) {
   const { outcome, ...more } = entry.detail;
   return (
-    <>
+    <span>
       {outcome === "denied" && <span className="tone-bad">denied </span>}
       {entry.reason && <span>{entry.reason} </span>}
       <span className="soft small">
@@ -96,6 +98,6 @@ function Details({ entry }: { entry: Entry }) {
           .map(([name, value]) => `${name} ${value}`)
           .join(", ")}
       </span>
-    </>
+    </span>
   );
 }

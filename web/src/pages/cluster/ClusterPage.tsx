@@ -27,7 +27,6 @@ export function ClusterPage(): ReactNode {
         <Choice label="Colour by" value={paint} options={PAINTS} shown={(each) => `colour by ${each}`} onChoose={setPaint} />
         <input
           type="search"
-          className="seek"
           placeholder="Highlight a job, team or node"
           aria-label="Highlight a job, team or node"
           value={text}

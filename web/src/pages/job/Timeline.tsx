@@ -91,11 +91,19 @@ export function JobTimeline({ job }: { job: Job }) {
   );
 }
 
+const PHASES = ["waiting", "starting", "running", "leaving"] as const;
+
 function Legend() {
   return (
-    <span className="legend">
-      <i className="phase-waiting" /> waiting <i className="phase-starting" /> starting <i className="phase-running" /> running{" "}
-      <i className="phase-leaving" /> leaving · ◆ saved ▼ told to leave ◧ resized
+    <span className="timeline-legend">
+      {PHASES.map((phase) => (
+        <span key={phase}>
+          <i className={`phase-${phase}`} /> {phase}
+        </span>
+      ))}
+      {["◆ saved", "▼ told to leave", "◧ resized"].map((mark) => (
+        <span key={mark}>{mark}</span>
+      ))}
     </span>
   );
 }

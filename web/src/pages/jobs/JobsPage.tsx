@@ -65,7 +65,7 @@ export function JobsPage(): ReactNode {
           <p>{list.error.message}</p>
           <button onClick={list.retry}>Try again</button>
         </div>
-      ) : list.jobs === undefined ? (
+      ) : list.jobs === undefined || (rows.length === 0 && list.isPartial) ? (
         <p className="soft">Loading…</p>
       ) : rows.length === 0 ? (
         <Nothing filters={filters} hasAny={jobs.length > 0} />
@@ -144,6 +144,7 @@ function Counts({ shown, list }: { shown: number; list: ReturnType<typeof useJob
   return (
     <span className="soft" aria-live="off">
       {shown === all ? `${all} jobs` : `${shown} of ${all} jobs`}
+      {list.isPartial && all > 0 && " so far, loading the rest…"}
       {list.hasOlder && (
         <>
           {" so far "}

@@ -29,7 +29,7 @@ export const COLUMNS: readonly Column[] = [
     value: (job) => job.name,
     cell: (job) => (
       <Link to="/jobs/$job" params={{ job: job.id }} title={job.name} tabIndex={-1}>
-        {job.array === null ? job.name : `task ${job.array.index}`} <span className="soft small">{job.id}</span>
+        <span>{job.array === null ? job.name : `task ${job.array.index}`}</span> <span className="soft small">{job.id}</span>
       </Link>
     ),
   },
@@ -44,15 +44,15 @@ export const COLUMNS: readonly Column[] = [
   { id: "team", name: "Team", px: 180, value: (job) => job.team },
   { id: "user", name: "User", px: 110, value: (job) => job.user },
   { id: "tier", name: "Tier", px: 110, value: (job) => job.tier },
-  { id: "priority", name: "Priority", px: 80, isNumber: true, value: (job) => job.priority },
-  { id: "gpus", name: "GPUs", px: 70, isNumber: true, isNarrow: true, value: (job) => job.gpus, cell: (job) => gpus(job.gpus) },
+  { id: "priority", name: "Priority", px: 94, isNumber: true, value: (job) => job.priority },
+  { id: "gpus", name: "GPUs", px: 84, isNumber: true, isNarrow: true, value: (job) => job.gpus, cell: (job) => gpus(job.gpus) },
   { id: "nodes", name: "Nodes", px: 140, value: (job) => nodesOf(job) || null },
   { id: "submitted", name: "Submitted", px: 150, value: (job) => job.submitted, cell: (job) => <Time at={job.submitted} /> },
   { id: "started", name: "Started", px: 150, value: (job) => startOf(job), cell: (job) => <Time at={startOf(job)} /> },
   { id: "ended", name: "Ended", px: 150, value: (job) => job.ended, cell: (job) => <Time at={job.ended} /> },
-  { id: "attempt", name: "Attempt", px: 80, isNumber: true, value: (job) => job.attempt },
-  { id: "preemptions", name: "Preempted", px: 90, isNumber: true, value: (job) => job.preemptions },
-  { id: "gpu_time", name: "GPU time", px: 110, isNumber: true, value: (job) => job.gpu_seconds, cell: (job) => duration(job.gpu_seconds) },
+  { id: "attempt", name: "Attempt", px: 94, isNumber: true, value: (job) => job.attempt },
+  { id: "preemptions", name: "Preempted", px: 110, isNumber: true, value: (job) => job.preemptions },
+  { id: "gpu_time", name: "GPU time", px: 124, isNumber: true, value: (job) => job.gpu_seconds, cell: (job) => duration(job.gpu_seconds) },
   { id: "tags", name: "Tags", px: 180, value: (job) => tagsOf(job) || null },
 ];
 

@@ -1,4 +1,4 @@
-import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useCallback, useMemo } from "react";
 
 import type { Job } from "../../api/client";
@@ -10,6 +10,8 @@ const PARTS = 20;
 
 export type JobList = {
   jobs: Job[] | undefined;
+  /** Whether the rest of the active jobs is still on its way. */
+  isPartial: boolean;
   error: Error | null;
   retry: () => void;
   /** Whether there are older jobs that were not loaded. */
@@ -19,10 +21,19 @@ export type JobList = {
   loadOlder: (isAsked?: boolean) => void;
 };
 
-/** Active jobs are all loaded. Ended ones come part by part, as there may be millions. */
+/** All active jobs; until they are there, the newest of them. */
+function useActiveJobs(isWanted: boolean) {
+  const hasAll = useQueryClient().getQueryData(queries.jobs("active").queryKey) !== undefined;
+  const newest = useQuery({ ...queries.newestJobs(), enabled: isWanted && !hasAll });
+  const all = useQuery({ ...queries.jobs("active"), enabled: isWanted && (hasAll || newest.isFetched) });
+  const shown = all.data ?? (all.error ? undefined : newest.data?.items);
+  return { query: all, jobs: shown, isPartial: all.data === undefined && newest.data?.next !== null };
+}
+
+/** Active jobs are all loaded, the newest before the rest. Ended ones come part by part, as there may be millions. */
 export function useJobList(filters: JobFilters): JobList {
   const isEnded = showsEnded(filters);
-  const active = useQuery({ ...queries.jobs("active"), enabled: !isEnded });
+  const active = useActiveJobs(!isEnded);
   const ended = useInfiniteQuery({ ...queries.ended(endedFilters(filters)), enabled: isEnded });
   const found = useMemo(() => ended.data?.pages.flatMap((page) => page.items), [ended.data]);
   const { hasNextPage, isFetchingNextPage, fetchNextPage } = ended;
@@ -35,9 +46,10 @@ export function useJobList(filters: JobFilters): JobList {
     },
     [isEnded, hasNextPage, isFetchingNextPage, fetchNextPage, parts],
   );
-  const query = isEnded ? ended : active;
+  const query = isEnded ? ended : active.query;
   return {
-    jobs: isEnded ? found : active.data,
+    jobs: isEnded ? found : active.jobs,
+    isPartial: !isEnded && active.isPartial,
     error: query.error,
     retry: () => void query.refetch(),
     hasOlder: isEnded && hasNextPage,

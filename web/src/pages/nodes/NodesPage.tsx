@@ -63,7 +63,7 @@ function NodeTable({ nodes }: { nodes: Node[] }) {
         </span>
       </div>
       <div className="across">
-        <table>
+        <table className="node-table">
           <thead>
             <tr>
               <th>Node</th>
@@ -130,7 +130,7 @@ function NodeRow({ node, health, isOpen, onToggle }: Row) {
       </td>
       <td>{node.pool}</td>
       <td className="soft">{Object.values(node.domains).join(" / ") || "–"}</td>
-      <td>
+      <td className="because">
         {node.because ?? ""}
         {node.spare && <span className="soft"> kept as a spare</span>}
         {node.reservations.length > 0 && <span className="soft"> reserved: {node.reservations.join(", ")}</span>}

@@ -11,13 +11,12 @@ import "./overview.css";
 import { OverTime } from "./OverTime";
 import { QueueByTeam, QueueByTier } from "./QueueTables";
 import { summary } from "./summary";
-import { Trouble } from "./Trouble";
+import { TroubleList } from "./TroubleList";
 
 /** What the cluster does, what waits, and what is broken. */
 export function OverviewPage(): ReactNode {
   const queue = useQuery(queries.queue());
-  const nodes = useQuery(queries.nodes());
-  const jobs = useQuery(queries.jobs("active"));
+  const troubles = useQuery(clusterQueries.troubles());
   const starts = useQuery(clusterQueries.starts());
   const [span, setSpan] = useState<Span>("3 hours");
   const history = useQuery(clusterQueries.history(span));
@@ -26,7 +25,7 @@ export function OverviewPage(): ReactNode {
     <>
       <h1>Overview</h1>
       <p className="summary" data-testid="summary">
-        {queue.data && nodes.data ? summary(queue.data, nodes.data, starts.data, now) : "…"}
+        {queue.data ? summary(queue.data, starts.data, now) : "…"}
       </p>
       <Loaded query={queue}>{(found) => <Figures queue={found} />}</Loaded>
       <Loaded query={history}>{(found) => <OverTime history={found} span={span} onSpan={setSpan} />}</Loaded>
@@ -37,7 +36,7 @@ export function OverviewPage(): ReactNode {
         </section>
         <section className="sheet">
           <h2>Needs attention</h2>
-          <Loaded query={nodes}>{(found) => <Trouble nodes={found} jobs={jobs.data ?? []} />}</Loaded>
+          <Loaded query={troubles}>{(found) => <TroubleList troubles={found} />}</Loaded>
         </section>
       </div>
       <div className="grid wide">

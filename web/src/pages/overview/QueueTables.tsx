@@ -14,11 +14,10 @@ type ByTier = { queue: Queue; history: History | undefined; span: Span };
 /** Who waits in each tier, how long jobs waited, and what the policy promises. */
 export function QueueByTier({ queue, history, span }: ByTier) {
   const policy = useQuery(clusterQueries.policy()).data;
-  const tiers = useQuery(clusterQueries.tiers()).data ?? [];
   return (
     <>
       <div className="across">
-        <table>
+        <table className="stacks">
           <thead>
             <tr>
               <th>Tier</th>
@@ -32,15 +31,22 @@ export function QueueByTier({ queue, history, span }: ByTier) {
           <tbody>
             {Object.entries(queue.tiers).map(([tier, crowd]) => {
               const waits = waitsOf(history?.tiers[tier]);
-              const takes = tiers.find((each) => each.name === tier)?.preempts;
               return (
                 <tr key={tier}>
-                  <td title={takes ? "May take GPUs from lower tiers." : ""}>{tier}</td>
-                  <td className="number">{crowd.running}</td>
-                  <td className="number">{crowd.waiting}</td>
-                  <td>{crowd.waiting > 0 ? <Time at={crowd.oldest} /> : <span className="soft">nobody waits</span>}</td>
-                  <td className="number">{waits ? duration(waits.mean_s) : "–"}</td>
-                  <td className="number">{waits ? duration(waits.longest_s) : "–"}</td>
+                  <td title={crowd.preempts ? "May take GPUs from lower tiers." : ""}>{tier}</td>
+                  <td className="number" data-label="Running">
+                    {crowd.running}
+                  </td>
+                  <td className="number" data-label="Waiting">
+                    {crowd.waiting}
+                  </td>
+                  <td data-label="Oldest came">{crowd.waiting > 0 ? <Time at={crowd.oldest} /> : <span className="soft">nobody waits</span>}</td>
+                  <td className="number" data-label="Mean wait">
+                    {waits ? duration(waits.mean_s) : "–"}
+                  </td>
+                  <td className="number" data-label="Longest wait">
+                    {waits ? duration(waits.longest_s) : "–"}
+                  </td>
                 </tr>
               );
             })}

@@ -1,11 +1,11 @@
 /** What the cluster does, in one sentence. */
 
-import type { Node, Queue } from "../../api/client";
+import type { Queue } from "../../api/client";
 import type { WaitingStart } from "../../api/clusterQueries";
-import { duration, gpus } from "../../words/amounts";
+import { gpus, roughDuration } from "../../words/amounts";
 
-export function summary(queue: Queue, nodes: Node[], starts: WaitingStart[] | undefined, now: number): string {
-  const parts = [busy(queue), waiting(queue, starts, now), broken(nodes)];
+export function summary(queue: Queue, starts: WaitingStart[] | undefined, now: number): string {
+  const parts = [busy(queue), waiting(queue, starts, now), broken(queue)];
   return `${parts.filter((part) => part !== "").join("; ")}.`;
 }
 
@@ -35,25 +35,17 @@ function nextStart(first: WaitingStart | undefined): string | null | undefined {
 
 function when(start: string, now: number): string {
   const seconds = (new Date(start).getTime() - now) / 1000;
-  return seconds < 1 ? "about to start" : `starting in about ${roughly(seconds)}`;
+  return seconds < 1 ? "about to start" : `starting in about ${roughDuration(seconds)}`;
 }
 
-/** Only the largest unit: an estimate is not exact to the second. */
-function roughly(seconds: number): string {
-  return duration(seconds).split(" ").slice(0, 2).join(" ");
-}
-
-function broken(nodes: Node[]): string {
-  const out = nodes.filter((node) => node.state !== "ready");
-  const bad = nodes.filter((node) => node.state === "ready").reduce((sum, node) => sum + node.bad_gpus.length, 0);
-  const states = [...new Set(out.map((node) => node.state))].map((state) => {
-    const count = out.filter((node) => node.state === state).length;
-    return `${count} ${count === 1 ? "node is" : "nodes are"} ${IN_WORDS[state] ?? state}`;
-  });
-  if (bad > 0) {
-    states.push(`${bad} ${bad === 1 ? "GPU is" : "GPUs are"} out of service`);
+function broken(queue: Queue): string {
+  const states = Object.entries(queue.nodes)
+    .filter(([state]) => state !== "ready")
+    .map(([state, count]) => `${count} ${count === 1 ? "node is" : "nodes are"} ${IN_WORDS[state] ?? state}`);
+  if (queue.bad_gpus > 0) {
+    states.push(`${queue.bad_gpus} ${queue.bad_gpus === 1 ? "GPU is" : "GPUs are"} out of service`);
   }
   return states.join("; ");
 }
 
-const IN_WORDS: Partial<Record<Node["state"], string>> = { probation: "in probation", draining: "being drained" };
+const IN_WORDS: Partial<Record<string, string>> = { probation: "in probation", draining: "being drained" };

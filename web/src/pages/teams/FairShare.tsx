@@ -23,7 +23,7 @@ export function FairShare({ teams }: { teams: Team[] }) {
       {groups.map((group) => (
         <div key={group.above} className="across">
           {group.above !== "" && <h3>Inside {group.above}</h3>}
-          <table>
+          <table className="stacks">
             <thead>
               <tr>
                 <th className="number">Goes</th>
@@ -35,24 +35,32 @@ export function FairShare({ teams }: { teams: Team[] }) {
                 <th className="number">Weight</th>
                 <th aria-hidden="true" />
                 <th className="number">Share</th>
-                <th className="wide-only">Remembered use</th>
+                <th>Remembered use</th>
               </tr>
             </thead>
             <tbody>
               {group.teams.map((team, place) => (
                 <tr key={team.path}>
-                  <td className="number">{place + 1}.</td>
-                  <td>{team.path}</td>
-                  <td className="number">{gpus(team.average_gpus)}</td>
+                  <td className="number" data-label="Goes">
+                    {place + 1}.
+                  </td>
+                  <td data-label="Team">{team.path}</td>
+                  <td className="number" data-label="Used on average">
+                    {gpus(team.average_gpus)}
+                  </td>
                   <td className="sign">+</td>
-                  <td className="number">{gpus(team.used["*"] ?? 0)}</td>
+                  <td className="number" data-label="Uses now">
+                    {gpus(team.used["*"] ?? 0)}
+                  </td>
                   <td className="sign">÷</td>
-                  <td className="number">{team.weight}</td>
+                  <td className="number" data-label="Weight">
+                    {team.weight}
+                  </td>
                   <td className="sign">=</td>
-                  <td className="number">
+                  <td className="number" data-label="Share">
                     <b>{gpus(team.share)}</b>
                   </td>
-                  <td className="wide-only soft">{gpus(team.usage_gpu_s / 3600)} GPU hours</td>
+                  <td className="soft" data-label="Remembered">{gpus(team.usage_gpu_s / 3600)} GPU hours</td>
                 </tr>
               ))}
             </tbody>

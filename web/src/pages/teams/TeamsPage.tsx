@@ -5,7 +5,7 @@ import type { ReactNode } from "react";
 import type { Team } from "../../api/client";
 import { queries } from "../../api/queries";
 import { Bar, Empty, Loaded } from "../../parts/Loaded";
-import { amounts, unused } from "./amounts";
+import { amounts } from "./amounts";
 import { FairShare } from "./FairShare";
 import "./teams.css";
 import { Usage } from "./Usage";
@@ -38,14 +38,14 @@ function QuotaTree({ teams }: { teams: Team[] }) {
     <section className="sheet">
       <h2>Quotas</h2>
       <div className="across">
-        <table>
+        <table className="stacks">
           <thead>
             <tr>
               <th>Team</th>
               <th>Used</th>
               <th>Guaranteed</th>
               <th title="Used above its guarantee">Borrowed</th>
-              <th title="Guaranteed and not used: others may borrow it until the team wants it back">Lent or free</th>
+              <th title="What others use of its guarantee. The team gets it back when it wants it">Lent</th>
               <th>Limit</th>
               <th className="number">Running</th>
               <th className="number">Waiting</th>
@@ -80,16 +80,24 @@ function TeamRow({ team }: { team: Team }) {
           </p>
         ))}
       </td>
-      <td className="used">
-        {amounts(team.used)}
-        {whole > 0 && <Bar part={used} whole={whole} label={`used of what ${team.path} is guaranteed`} />}
+      <td className="used" data-label="Used">
+        <div>
+          {amounts(team.used)}
+          {whole > 0 && <Bar part={used} whole={whole} label={`used of what ${team.path} is guaranteed`} />}
+        </div>
       </td>
-      <td>{amounts(team.guaranteed)}</td>
-      <td className={Object.keys(team.borrowed).length > 0 ? "tone-wait" : ""}>{amounts(team.borrowed)}</td>
-      <td>{amounts(unused(team))}</td>
-      <td>{Object.keys(team.limit).length > 0 ? amounts(team.limit) : <span className="soft">none</span>}</td>
-      <td className="number">{team.running}</td>
-      <td className="number">{team.waiting}</td>
+      <td data-label="Guaranteed">{amounts(team.guaranteed)}</td>
+      <td className={Object.keys(team.borrowed).length > 0 ? "tone-wait" : ""} data-label="Borrowed">
+        {amounts(team.borrowed)}
+      </td>
+      <td data-label="Lent">{amounts(team.lent)}</td>
+      <td data-label="Limit">{Object.keys(team.limit).length > 0 ? amounts(team.limit) : <span className="soft">none</span>}</td>
+      <td className="number" data-label="Running">
+        {team.running}
+      </td>
+      <td className="number" data-label="Waiting">
+        {team.waiting}
+      </td>
     </tr>
   );
 }

@@ -38,22 +38,24 @@ function UsageOf({ history }: { history: History }) {
   const used = useMemo(() => ofTopTeams(history, (team) => team.used_gpu_s), [history]);
   const borrowed = useMemo(() => ofTopTeams(history, (team) => team.borrowed_gpu_s), [history]);
   const teams = Object.entries(history.teams);
-  if (when.length < 2 || teams.length === 0) {
+  if (teams.length === 0) {
     return <Empty>No team has used anything in this time.</Empty>;
   }
   const isPriced = teams.some(([, team]) => team.cost !== null);
   return (
     <>
-      <div className="charts">
-        <div>
-          <h3>GPUs used</h3>
-          <TimeChart label="GPUs used by team" times={when} series={used} stack shown={rounded} />
+      {when.length > 1 && (
+        <div className="charts">
+          <div>
+            <h3>GPUs used</h3>
+            <TimeChart label="GPUs used by team" times={when} series={used} stack shown={rounded} />
+          </div>
+          <div>
+            <h3>GPUs borrowed</h3>
+            <TimeChart label="GPUs borrowed by team" times={when} series={borrowed} stack shown={rounded} />
+          </div>
         </div>
-        <div>
-          <h3>GPUs borrowed</h3>
-          <TimeChart label="GPUs borrowed by team" times={when} series={borrowed} stack shown={rounded} />
-        </div>
-      </div>
+      )}
       <div className="across">
         <table>
           <thead>

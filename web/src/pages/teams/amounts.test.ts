@@ -1,19 +1,15 @@
 import { expect, test } from "vitest";
 
 import type { Team } from "../../api/client";
-import { amounts, rivals, unused } from "./amounts";
+import { amounts, rivals } from "./amounts";
 
-const team = (path: string, fields: Partial<Team> = {}) => ({ path, share: 0, guaranteed: {}, used: {}, ...fields }) as Team;
+const team = (path: string, fields: Partial<Team> = {}) => ({ path, share: 0, ...fields }) as Team;
 
 test("the sum over all types is told only where no type is named", () => {
   expect(amounts({ "*": 12, h100: 8, a100: 4 })).toBe("8 h100, 4 a100");
   expect(amounts({ "*": 12 })).toBe("12 GPUs");
   expect(amounts({ "": 4, "*": 4 })).toBe("4 GPUs");
   expect(amounts({})).toBe("–");
-});
-
-test("what is guaranteed and not used is told by type", () => {
-  expect(unused(team("nlp", { guaranteed: { h100: 16, a100: 8 }, used: { h100: 20, a100: 2 } }))).toEqual({ a100: 6 });
 });
 
 test("teams compete with those beside them, the lowest share first", () => {

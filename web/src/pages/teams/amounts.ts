@@ -9,12 +9,6 @@ export function amounts(byType: Record<string, number>): string {
   return shown.map(([type, count]) => `${gpus(count)} ${type === "*" ? "GPUs" : type}`).join(", ") || "–";
 }
 
-/** What a team is guaranteed and does not use now, by type. */
-export function unused(team: Team): Record<string, number> {
-  const left = Object.entries(team.guaranteed).map(([type, count]) => [type, count - (team.used[type] ?? 0)] as const);
-  return Object.fromEntries(left.filter(([, count]) => count > 0));
-}
-
 /** The teams that compete with each other, those with the same team above them, the lowest share first. */
 export function rivals(teams: Team[]): { above: string; teams: Team[] }[] {
   const found = new Map<string, Team[]>();

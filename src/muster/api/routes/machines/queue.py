@@ -20,18 +20,18 @@ async def show_queue(caller: Annotated[Caller, Depends(Needs(Permission.CLUSTER_
     view = caller.deps.control.view
     counts = caller.services.counting.job_counts(view)
     teams = sorted({team for _, team in (*counts.running, *counts.waiting)})
-    tiers = [tier.name for tier in view.rules.tiers]
     return Queue(
         running=counts.running.total(),
         waiting=counts.waiting.total(),
         oldest=time_of(min(counts.oldest_ms.values(), default=None)),
         tiers={
-            tier: TierCrowd(
-                running=sum(count for key, count in counts.running.items() if key[0] == tier),
-                waiting=sum(count for key, count in counts.waiting.items() if key[0] == tier),
-                oldest=time_of(counts.oldest_ms.get(tier)),
+            tier.name: TierCrowd(
+                running=sum(count for key, count in counts.running.items() if key[0] == tier.name),
+                waiting=sum(count for key, count in counts.waiting.items() if key[0] == tier.name),
+                oldest=time_of(counts.oldest_ms.get(tier.name)),
+                preempts=tier.preempts,
             )
-            for tier in tiers
+            for tier in view.rules.tiers
         },
         teams={
             team: Crowd(
@@ -44,4 +44,6 @@ async def show_queue(caller: Annotated[Caller, Depends(Needs(Permission.CLUSTER_
             gpu_type or "any": GpuCount(total=total, used=plain_number(counts.gpus_used_milli[gpu_type]))
             for gpu_type, total in sorted(counts.gpus.items())
         },
+        nodes={state: count for state, count in sorted(counts.nodes.items()) if count},
+        bad_gpus=counts.bad_gpus,
     )

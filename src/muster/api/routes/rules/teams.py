@@ -11,7 +11,7 @@ from muster.api.authorized_changes import change, require
 from muster.api.gate import Caller, Needs
 from muster.api.lookups.paging import cursor_of, text_place
 from muster.api.parsing.merge_patch import patched
-from muster.api.rendering.teams import known_teams, remembered_usage, team_body, warnings_by_team
+from muster.api.rendering.teams import known_teams, team_body, team_figures
 from muster.api.routes.error_responses import CHANGED, FOUND, SEEN
 from muster.api.schemas.base import Page, Paging
 from muster.api.schemas.teams import Quota, QuotaChanges
@@ -47,9 +47,8 @@ async def list_teams(caller: Sees, paging: Annotated[Paging, Query()]) -> Page[T
     counts = caller.services.counting.job_counts(view)
     after = text_place("teams", paging.cursor)
     teams = [team for path, team in known_teams(view, counts).items() if after is None or path > after]
-    usage = remembered_usage(view, caller.deps.clock.now_ms())
-    warnings = warnings_by_team(view)
-    items = [team_body(view, team, counts, usage, warnings) for team in teams[: paging.limit]]
+    figures = team_figures(view, counts, caller.deps.clock.now_ms())
+    items = [team_body(team, figures) for team in teams[: paging.limit]]
     return Page(items=items, next=cursor_of("teams", items[-1].path) if len(teams) > paging.limit else None)
 
 
@@ -169,5 +168,4 @@ def _shown(caller: Caller, team: TeamPath) -> Team:
     known = known_teams(view, counts).get(team)
     if known is None:
         raise NotFound(f"there is no team {team}")
-    usage = remembered_usage(view, caller.deps.clock.now_ms())
-    return team_body(view, known, counts, usage, warnings_by_team(view))
+    return team_body(known, team_figures(view, counts, caller.deps.clock.now_ms()))

@@ -26,6 +26,8 @@ export default function Screen({ job, isInteractive }: { job: string; isInteract
       onOpen: () => {
         line.resize(terminal.rows, terminal.cols);
         terminal.focus();
+        // What is out of sight is not drawn, and what stands above may have grown meanwhile.
+        box.scrollIntoView({ block: "nearest" });
       },
       onBytes: (bytes) => {
         terminal.write(bytes);

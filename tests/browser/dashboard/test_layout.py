@@ -1,0 +1,159 @@
+"""Nothing is cut off, broken or out of line, on a desk and on a phone."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Locator, Route, expect
+
+from tests.browser.dashboard.site import Site
+from tests.browser.dashboard.visitor import Visitor
+
+DESK_PX, PHONE_PX = 1440, 390
+STEPS = 180
+
+_NOTE_TEXTS = """
+  window.__texts = [];
+  const draw = CanvasRenderingContext2D.prototype.fillText;
+  CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+    const half = this.measureText(text).width / 2;
+    const at = this.getTransform().transformPoint({ x, y }).x;
+    const left = this.textAlign === 'center' ? at - half : this.textAlign === 'right' ? at - 2 * half : at;
+    window.__texts.push({ text, left, right: left + 2 * half, width: this.canvas.width });
+    return draw.apply(this, arguments);
+  };
+"""
+
+_PLACEHOLDER_PX = """input => {
+  const style = getComputedStyle(input), pen = document.createElement('canvas').getContext('2d');
+  pen.font = style.font;
+  const room = input.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+  return [pen.measureText(input.placeholder).width, room];
+}"""
+
+_LINES = """editor => {
+  const tops = name => [...editor.shadowRoot.querySelectorAll(name)].map(each => each.getBoundingClientRect().top);
+  return [tops('.cm-lineNumbers .cm-gutterElement').slice(1), tops('.cm-line')];
+}"""
+
+
+@pytest.fixture(params=[DESK_PX, PHONE_PX])
+def screen(request: pytest.FixtureRequest, browser: Browser, site: Site) -> Iterator[Visitor]:
+    """Somebody at a desk, or with a phone."""
+    with Visitor(browser, site.url, width_px=request.param) as visitor:
+        visitor.page.add_init_script(_NOTE_TEXTS)
+        visitor.enter(site.link())
+        yield visitor
+        assert visitor.errors == []
+
+
+@pytest.fixture
+def phone(browser: Browser, site: Site) -> Iterator[Visitor]:
+    """Somebody with a phone."""
+    with Visitor(browser, site.url, width_px=PHONE_PX) as visitor:
+        visitor.enter(site.link())
+        yield visitor
+        assert visitor.errors == []
+
+
+def longer(route: Route) -> None:
+    """The history of the server as if it had been there for hours."""
+    answer: Any = route.fetch().json()
+
+    def stretched(found: Any) -> Any:
+        if isinstance(found, dict):
+            return {key: stretched(each) for key, each in found.items()}
+        return [found[-1] if found else 0] * STEPS if isinstance(found, list) else found
+
+    route.fulfill(body=json.dumps(stretched(answer)))
+
+
+def lines_of(cell: Locator) -> int:
+    """How many lines its text takes."""
+    return int(
+        cell.evaluate(
+            """cell => {
+              const range = document.createRange();
+              range.selectNodeContents(cell);
+              return new Set([...range.getClientRects()].map(box => Math.round(box.bottom / 8))).size;
+            }"""
+        )
+    )
+
+
+def test_every_label_of_a_chart_is_inside_it(screen: Visitor) -> None:
+    screen.page.route("**/v1/history*", longer)
+    screen.open("/")
+    expect(screen.page.locator("figure canvas")).to_have_count(2)
+    screen.page.wait_for_function("() => window.__texts.some(each => each.text.includes(':'))")
+    texts = screen.page.evaluate("() => window.__texts")
+    assert [each["text"] for each in texts if each["left"] < 0 or each["right"] > each["width"]] == []
+
+
+def test_the_line_of_all_gpus_is_the_number_that_the_page_and_the_queue_say(screen: Visitor, site: Site) -> None:
+    site.submit("stays-there", gpus=4, constraint="h100", workers=3)
+    site.client.drain("b1", reason="its fan is loud")
+    try:
+        screen.page.route("**/v1/history*", longer)
+        screen.open("/")
+        total = site.read("/v1/queue")["gpus"]["h100"]["total"]
+        assert total == 12
+        expect(screen.seen("summary")).to_contain_text(f"of {total} GPUs")
+        expect(screen.page.locator("figcaption").first).to_contain_text(f"there are {total}")
+    finally:
+        site.client.undrain("b1")
+
+
+@pytest.mark.parametrize("path", ["/cluster", "/nodes", "/jobs"])
+def test_what_a_field_is_for_can_be_read_in_it(screen: Visitor, path: str) -> None:
+    screen.open(path)
+    text_px, room_px = screen.page.locator("main input[type=search]").first.evaluate(_PLACEHOLDER_PX)
+    assert 0 < text_px <= room_px
+
+
+def test_the_gpus_of_a_node_stand_in_one_line_on_a_phone(phone: Visitor) -> None:
+    phone.open("/nodes")
+    cell = phone.seen("node-row", node="a1").locator("td").nth(3)
+    expect(cell).to_have_text("0 of 4 h100")
+    assert lines_of(cell) == 1
+
+
+def test_the_number_of_an_entry_is_whole_and_its_fields_have_names_on_a_phone(phone: Visitor, site: Site) -> None:
+    for _ in range(5):
+        site.client.cancel(site.submit("audited"))
+    phone.open("/audit")
+    cells = phone.seen("audit-row").first.locator("td")
+    assert int(cells.first.inner_text()) >= 10
+    assert lines_of(cells.first) == 1
+    names = cells.evaluate_all("cells => cells.map(cell => getComputedStyle(cell, '::before').content)")
+    assert names == ['"Number"', '"When"', '"Who"', '"Did"', '"To"', '"Details"']
+
+
+def test_the_numbers_of_lines_stand_beside_their_lines(screen: Visitor) -> None:
+    screen.open("/submit")
+    editor = screen.seen("editor")
+    editor.scroll_into_view_if_needed()
+    screen.page.wait_for_function(
+        f"""() => {{
+          const [numbers, lines] = ({_LINES})(document.querySelector('[data-testid=editor]'));
+          return lines.length > 5 && lines.every((top, place) => Math.abs(top - numbers[place]) < 2);
+        }}"""
+    )
+
+
+def test_numbers_and_what_follows_them_are_apart(screen: Visitor, site: Site) -> None:
+    job = site.submit("apart", gpus=4)
+    screen.open("/jobs?text=apart")
+    expect(screen.seen("job-row", job=job)).to_be_visible()
+    apart_px = screen.seen("job-row", job=job).evaluate(
+        """row => {
+          const texts = [...row.cells].filter(cell => cell.offsetParent && cell.textContent.trim()).map(cell => {
+            const range = document.createRange();
+            range.selectNodeContents(cell);
+            return range.getBoundingClientRect();
+          });
+          return texts.slice(1).map((box, place) => box.left - Math.min(texts[place].right, 1e6));
+        }"""
+    )
+    assert min(apart_px) >= 8
