@@ -134,6 +134,7 @@ CASES = {
     "drain_node": Case(request="POST /v1/nodes/n2/drain", statuses=BY_OPERATORS),
     "undrain_node": Case(request="POST /v1/nodes/n2/undrain", statuses=BY_OPERATORS),
     "fence_node": Case(request="POST /v1/nodes/n2/fence", statuses=NOT_NOW_BY_OPERATORS),
+    "list_troubles": Case(request="GET /v1/troubles", statuses=SEEN_BY_ALL),
     "list_reservations": Case(request="GET /v1/reservations", statuses=SEEN_BY_ALL),
     "create_reservation": Case(
         request="POST /v1/reservations",
