@@ -11,15 +11,15 @@ import sys
 import threading
 from pathlib import Path
 from typing import Annotated
+from unittest.mock import patch
 
 import uvicorn
 from fastapi import FastAPI, Query, WebSocket
 
 from muster.api.deps import Agents
 from muster.api.routes.machines.agents import join_agent, join_dial
-from muster.backends.agents import agent_link
 from muster.backends.agents.mirrored_files import MirroredFiles
-from muster.backends.local import LocalBackend
+from muster.backends.local import LocalBackend, agent_link
 from muster.model.ids import EngineName, NodeName
 from muster.model.node import Node
 from muster.worker.agent.packing import agent_file
@@ -34,8 +34,6 @@ class AgentWorld(LocalWorld):
     """Runs scripted gangs as real processes on two nodes that are elsewhere."""
 
     def __init__(self, home: Path) -> None:
-        self._absent_ms = vars(agent_link)["AGENT_ABSENT_MS"]
-        vars(agent_link)["AGENT_ABSENT_MS"] = 1_000
         self._agents: dict[NodeName, subprocess.Popen[bytes]] = {}
         self._file = home / "muster-agent.pyz"
         self._file.write_bytes(agent_file())
@@ -45,13 +43,14 @@ class AgentWorld(LocalWorld):
 
     def lose_node(self, node: NodeName) -> None:
         """Switch a machine off, and have somebody say so."""
-        self._agents[node].kill()
-        self._agents[node].wait()
+        with patch.object(agent_link, "AGENT_ABSENT_MS", 100):
+            self._agents[node].kill()
+            self._agents[node].wait()
+            self._wait(lambda: self._is_missed(node))
         found = supervisor_address(self._agent_home(node) / "nodes" / node)
         assert found is not None
         os.kill(found.pid, signal.SIGKILL)
         self._run_agent(node, "--end").wait()  # what a machine that is off runs is gone
-        self._wait(lambda: self._is_missed(node))
         self._real.fenced(node, "lost")
         self._shadow.lose_node(node)
 
@@ -60,7 +59,6 @@ class AgentWorld(LocalWorld):
             self._agents[node].terminate()
             self._agents[node].wait()
             self._run_agent(node, "--end").wait()
-        vars(agent_link)["AGENT_ABSENT_MS"] = self._absent_ms
         self._real.close()
         self._server.should_exit = True
         self._serving.join()

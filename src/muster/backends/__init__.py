@@ -6,5 +6,5 @@ agreement  how all ranks of a gang come to save or leave at the same step (agree
 save_pace  when they save next, so that little work is lost
 fake       simulated gangs on a virtual clock
 local      real processes on this machine, and on others whose agents connect
-agents     the links to those other machines
+agents     what those agents connect to
 """

@@ -1,6 +1,5 @@
-"""Nodes on other machines, whose agents connect to the control plane by themselves.
+"""What agents of nodes on other machines connect to. They connect by themselves.
 
-agent_link       the link to one such node
 switchboard      which agents are connected, and how one is asked for another connection
 mirrored_files   what workers elsewhere print and measure, copied into the home
 """

@@ -6,6 +6,7 @@ meeting                                where the workers of a gang meet
 training                               what is said about training, and what trainings left
 node_links link                        the links to all nodes; one node's supervisor, and what is said to it
 local_link starting                    a supervisor of this machine: found, started, replaced
+agent_link                             one on another machine, whose agent connects
 handshake                              what a supervisor says about itself
 silence_limit backlog                  how long to wait for it, and the commands it has not acknowledged
 report_queue report_numbers            reports that were not polled yet, and how far those of each node have come

@@ -4,9 +4,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from muster.backends.agents.agent_link import AgentLink
 from muster.backends.agents.switchboard import ConnectedAgent, Switchboard
 from muster.backends.base import Beside
+from muster.backends.local.agent_link import AgentLink
 from muster.backends.local.attachment import Attachment
 from muster.backends.local.link import LOOPBACK, Link, Listener
 from muster.backends.local.local_link import LocalLink
