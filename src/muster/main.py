@@ -251,6 +251,7 @@ def _control(options: Options, store: SqlStore, url: str) -> Iterator[tuple[Cont
             job_key=grant_job_access(options.home, url).key,
             simulator=SIMULATOR,
             kept_estimates=options.home / ESTIMATES_FILE,
+            bundles=Home(options.home).bundles,
             settings=_api_settings(options),
         )
         monitor.start()

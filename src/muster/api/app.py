@@ -1,5 +1,6 @@
 """The application: routes, middlewares and what they share. Fails when a route has no permission and is not `Open`."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -8,6 +9,7 @@ from fastapi import FastAPI
 
 from muster import __version__
 from muster.api import openapi
+from muster.api.bundle_collection import collect_bundles
 from muster.api.deps import Deps
 from muster.api.front.body_limit import BodyLimit
 from muster.api.front.entrance import Entrance
@@ -86,6 +88,8 @@ def _routed() -> FastAPI:
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
-    yield
     services: Services = app.state.services
+    collecting = asyncio.create_task(collect_bundles(services))
+    yield
     services.close()
+    await collecting

@@ -8,6 +8,7 @@
     worker_reports    that workers have started or ended
     worker_process    one worker: its process, output, notices, end
     launch            what a worker needs before it can be started
+    bundles           working directories that were submitted with jobs, stored by content
     gang              a remote shell between the workers of one gang, for MPI and for batch scripts
     processes         everything a worker started: how it is limited, recognised and ended
     output            what a worker printed

@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -43,6 +44,10 @@ Env = Annotated[
     list[str] | None, typer.Option("-e", "--env", metavar="NAME[=VALUE]", help="A variable, or one of yours.")
 ]
 Limit = Annotated[str | None, typer.Option("--max-duration", metavar="TIME", help="How long it may run: 90m, 7d.")]
+Workdir = Annotated[
+    str | None,
+    typer.Option(metavar="FOLDER", help="Where it runs; a relative one, such as `.`, is copied as it is now."),
+]
 Pty = Annotated[bool, typer.Option("--pty", help="On a terminal, for a shell or anything else that you type to.")]
 Idle = Annotated[str, typer.Option(metavar="TIME", help="With --pty: it ends after so long without a sign of life.")]
 
@@ -60,6 +65,7 @@ def run(
     tier: Tier = None,
     env: Env = None,
     max_duration: Limit = None,
+    workdir: Workdir = None,
     pty: Pty = False,
     idle_timeout: Idle = "30m",
     output: Printed = Output.TABLE,
@@ -77,11 +83,17 @@ def run(
         "run": command[0] if len(command) == 1 else shlex.join(command),
         "env": _environment(env or ()) or None,
         "max_duration": max_duration,
+        "workdir": workdir,
         "interactive": {"idle_timeout": idle_timeout} if pty else None,
     }
+    from muster.client.bundles.workdirs import packed_workdir
+
     document = _checked(_given(job))
+    packed = packed_workdir(document, Path())
+    for each in () if packed is None else packed.notes:
+        note(each)
     with connect() as client, _ended_by_signals():
-        _watch(client, client.submit(document), output, pty=pty)
+        _watch(client, client.submit(document, packed=packed), output, pty=pty)
 
 
 def _watch(client: "Client", job: "Job", output: Output, *, pty: bool) -> None:

@@ -24,7 +24,7 @@ from muster.worker.processes.process_table import boot_id, descendants, everybod
 from muster.worker.processes.signs import Signs, borne_by
 from muster.worker.processes.strays import end_strays
 from muster.worker.records.journal import JOURNAL, Journal, known_tokens
-from muster.worker.records.register import Register, Seat
+from muster.worker.records.register import Seat
 from muster.worker.training.worker_boards import FOLDER as BOARDS
 from muster.worker.training.worker_boards import found_boards
 from muster.worker.worker_reports import KILLED, exited
@@ -54,7 +54,7 @@ class OrphanCleanup:
         self._home = home
         self._workers = workers
         register = journal.register
-        self._left = _leftovers(register)
+        self._left = register.living()
         self._codes = _exit_codes(self._left, workers)
         """By token, the exit codes of workers that had ended by themselves. Read before anything is killed, so that no
         killed worker is taken for one of them."""
@@ -168,12 +168,6 @@ def _lock_of(folder: Path) -> Iterator[bool]:
         yield not has_locked(lock, LOCK_WAIT_S)
     finally:
         os.close(lock)
-
-
-def _leftovers(register: Register) -> list[Seat]:
-    """Every worker that may have a process."""
-    lost = [seat for gang in register.gangs.values() for seat in gang.seats.values() if seat.end is None]
-    return [*lost, *register.doomed.values()]
 
 
 def _ignored(_: Seat) -> None:
