@@ -1,7 +1,10 @@
 """The store of bundles: each content once, apart for each team, and collected when no job needs it."""
 
+import ctypes
+import errno
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -45,6 +48,33 @@ def test_a_block_is_stored_once_and_cannot_be_written_to(tmp_path: Path) -> None
     assert store.block_path(digest(b"one")).stat().st_mode & 0o777 == 0o400
     assert b"".join(store.read((digest(b"one"), digest(b"two")))) == b"onetwo"
     assert store.manifest(manifest.id) == manifest
+
+
+def test_the_blocks_are_durable_before_the_manifest_is_there_and_the_manifest_before_it_is_acknowledged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = team_store(tmp_path, "nlp")
+    there: list[bool] = []
+    sync = stores._sync
+
+    def look(folder: Path) -> None:
+        there.append(any(folder.iterdir()))
+        sync(folder)
+
+    monkeypatch.setattr(stores, "_sync", look)
+    a_bundle(store, b"one", b"two")
+    assert there == [False, True]
+
+
+def test_a_disk_that_cannot_be_written_to_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: int) -> int:
+        ctypes.set_errno(errno.EIO)
+        return -1
+
+    monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: SimpleNamespace(syncfs=fail))
+    with pytest.raises(OSError, match="Input/output error"):
+        a_bundle(team_store(tmp_path, "nlp"), b"one")
+    assert not list((team_store(tmp_path, "nlp").manifests).iterdir())
 
 
 def test_another_team_neither_has_nor_learns_of_it(tmp_path: Path) -> None:
