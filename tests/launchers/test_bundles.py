@@ -10,14 +10,16 @@ import pytest
 from muster.backends.base import Beside
 from muster.home import Home
 from muster.model.events import WorkersExited
-from muster.model.ids import JobId
+from muster.model.ids import JobId, NodeName
 from muster.model.records import evolve
 from muster.model.spec import Bundle, JobSpec
 from muster.worker.bundles.manifest import BLOCK_BYTES, BYTES_MOST, BundleEntry, BundleManifest, digest
 from muster.worker.bundles.store import BundleStore, team_store
 from muster.worker.launch.runtime_folder import hot_folder
 from muster.worker.launch.setup_records import setup_key
-from muster.worker.launch.working_copies import NoRoomForCopy, copies_root, unpack_line
+from muster.worker.launch.working_copies import NoRoomForCopy, claim_copy, copies_root, unpack_line
+from muster.worker.records.journal import JOURNAL, Journal
+from muster.worker.records.orphan_cleanup import sweep
 from tests.launchers.gangs import a_gang, begin, codes, output, prints, wait_until
 from tests.local.machine import Machine, a_spec
 
@@ -136,6 +138,22 @@ def test_a_killed_supervisor_leaves_no_copy_once_its_successor_is_there(machine:
     machine.kill_supervisor()
     codes(machine, 1)
     all_gone(machine)
+
+
+def test_a_sweep_in_the_place_of_a_successor_removes_the_copies_of_its_node_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = tmp_path / "home"
+    monkeypatch.setenv("MUSTER_SCRATCH", str(tmp_path))
+    home.mkdir()
+    hot = hot_folder(home, os.environ)
+    hot.parent.mkdir()
+    for node in ("n1", "n2"):
+        (Home(home).node(node)).mkdir(parents=True)
+        Journal(Home(home).node(node) / JOURNAL).close()
+        claim_copy(hot, NodeName(node), "job-1-1").mkdir()
+    assert sweep(Home(home).node("n1")) == ()
+    assert [str(each.relative_to(copies_root(hot))) for each in copies_root(hot).glob("*/*")] == ["n2/job-1-1"]
 
 
 def test_a_command_beside_a_worker_is_in_its_copy(machine: Machine) -> None:

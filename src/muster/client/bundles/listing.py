@@ -1,8 +1,9 @@
 """Which files of a folder belong to its bundle.
 
-In a git checkout these are the files that git knows, and those that it would take. Elsewhere all files are looked at,
-and `.gitignore` files are respected. `.musterignore` in the folder itself is written like `.gitignore`, and leaves out
-files that are in git too. Files that usually hold secrets are left out, unless `.musterignore` has them with a `!`.
+In a git checkout these are the files that git knows, and those that it would take. Elsewhere, and in a folder that its
+checkout ignores as a whole, all files are looked at, and `.gitignore` files are respected. `.musterignore` in the
+folder itself is written like `.gitignore`, and leaves out files that are in git too. Files that usually hold secrets
+are left out, unless `.musterignore` has them with a `!`.
 """
 
 import os
@@ -55,12 +56,14 @@ class FolderFiles:
     """What was left out because it may hold secrets."""
     left_out: tuple[str, ...]
     """What was left out because `.musterignore` says so."""
+    is_in_git: bool
+    """True when git knows these files, or would take them."""
 
 
 def list_files(folder: Path) -> FolderFiles:
     """The files and links of a folder that belong to its bundle."""
     found = listed_by_git(folder)
-    candidates = _walked(folder) if found is None else _with_nested(folder, found)
+    candidates = _with_nested(folder, found) if found else _walked(folder)
     own = _lines(folder / OWN_IGNORE)
     spec = GitIgnoreSpec.from_lines((*NEVER, *SECRET_FILES, *own))
     kept, secrets, left_out = [], [], []
@@ -77,7 +80,12 @@ def list_files(folder: Path) -> FolderFiles:
             secrets.append(path)
         elif verdict.index is not None and verdict.index >= len(NEVER):
             left_out.append(path)
-    return FolderFiles(paths=tuple(sorted(set(kept))), secrets=tuple(sorted(secrets)), left_out=tuple(sorted(left_out)))
+    return FolderFiles(
+        paths=tuple(sorted(set(kept))),
+        secrets=tuple(sorted(secrets)),
+        left_out=tuple(sorted(left_out)),
+        is_in_git=bool(found),
+    )
 
 
 def listed_by_git(folder: Path) -> list[str] | None:

@@ -12,7 +12,15 @@ from muster.client.bundles.origin import find_origin
 from muster.model.client_limits import BUNDLE_FILES
 from muster.model.errors import InvalidInput, TooLarge
 from muster.model.spec import Bundle
-from muster.worker.bundles.manifest import BLOCK_BYTES, BYTES_MOST, PATH_BYTES, BundleEntry, BundleManifest, digest
+from muster.worker.bundles.manifest import (
+    BLOCK_BYTES,
+    BYTES_MOST,
+    PATH_BYTES,
+    BundleEntry,
+    BundleManifest,
+    Origin,
+    digest,
+)
 
 LARGEST_SHOWN = 5
 
@@ -45,6 +53,8 @@ class PackedFolder:
     @property
     def notes(self) -> tuple[str, ...]:
         """What the submitter should know."""
+        if not self.manifest.entries:
+            return (f"nothing is copied: {self.folder} has no files but those that are left out",)
         if not self.secrets:
             return ()
         shown = ", ".join(self.secrets[:LARGEST_SHOWN]) + (" …" if len(self.secrets) > LARGEST_SHOWN else "")
@@ -73,7 +83,8 @@ def pack(folder: Path) -> PackedFolder:
         raise InvalidInput(f"workdir: there is no folder {folder}; a relative one is looked for beside the job file")
     listing = list_files(folder)
     _check_size(folder, listing.paths)
-    origin, diff = find_origin(folder, (*listing.secrets, *listing.left_out))
+    left_out = (*listing.secrets, *listing.left_out)
+    origin, diff = find_origin(folder, left_out) if listing.is_in_git else (Origin(), b"")
     entries = tuple(_entry(folder, path) for path in listing.paths)
     manifest = BundleManifest(entries=entries, origin=origin)
     return PackedFolder(folder=folder, manifest=manifest, diff=diff, secrets=listing.secrets)

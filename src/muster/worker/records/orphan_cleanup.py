@@ -14,9 +14,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from muster.locks import has_locked
+from muster.model.ids import NodeName
 from muster.processes import ProcessEntry
 from muster.worker.gang.companion import FINISHED
-from muster.worker.launch.runtime_folder import exit_record, remove, runtime_folder
+from muster.worker.launch.runtime_folder import exit_record, hot_folder, remove, runtime_folder
+from muster.worker.launch.working_copies import give_back_copies
 from muster.worker.messages import encoded
 from muster.worker.output.segments import Segments, log_folder
 from muster.worker.processes.cgroups import Cgroup
@@ -156,6 +158,8 @@ def sweep(folder: Path) -> tuple[str, ...]:
             alive = OrphanCleanup(journal, home, runtime_folder(home) / folder.name).sweep(PATIENCE_S)
         finally:
             journal.close()
+        if not alive:
+            give_back_copies(hot_folder(home, os.environ), NodeName(folder.name))
     seated = (f"rank {seat.rank} of {seat.job}, attempt {seat.attempt} (process {seat.pid})" for seat in alive)
     return (*strays, *seated)
 

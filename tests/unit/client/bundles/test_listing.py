@@ -31,6 +31,13 @@ def test_of_a_folder_in_a_checkout_it_is_what_is_below_it(tmp_path: Path) -> Non
     assert paths(tmp_path / "sub") == ["a", "b"]
 
 
+def test_a_folder_that_its_checkout_ignores_is_copied_as_if_there_were_none(tmp_path: Path) -> None:
+    checkout(tmp_path, dot_gitignore="*\n")
+    write(tmp_path, work__train="1", work__dot_gitignore="data\n", work__data="1")
+    found = list_files(tmp_path / "work")
+    assert (found.paths, found.is_in_git) == ((".gitignore", "train"), False)
+
+
 def test_checkouts_inside_of_a_checkout_are_copied_too(tmp_path: Path) -> None:
     checkout(tmp_path / "outer" / "inner", a="1", dot_gitignore="b\n")
     write(tmp_path / "outer" / "inner", b="1")

@@ -93,6 +93,17 @@ def test_a_repository_without_a_commit_and_no_repository_have_no_origin(tmp_path
     assert (pack(tmp_path).bundle.commit, pack(tmp_path).bundle.dirty) == ("", False)
 
 
+def test_a_folder_that_its_checkout_ignores_is_not_said_to_come_from_there(tmp_path: Path) -> None:
+    checkout(tmp_path, dot_gitignore="work\n")
+    write(tmp_path, work__train="1")
+    assert pack(tmp_path / "work").bundle.commit == ""
+
+
+def test_a_bundle_without_files_is_told(tmp_path: Path) -> None:
+    write(tmp_path, dot_env="1")
+    assert pack(tmp_path).notes == (f"nothing is copied: {tmp_path} has no files but those that are left out",)
+
+
 def test_of_a_long_difference_only_the_beginning_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(origin, "DIFF_BYTES", 100)
     checkout(tmp_path, train="one\n")
