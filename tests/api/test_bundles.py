@@ -128,6 +128,7 @@ def test_jobs_that_have_not_ended_keep_their_bundles_and_so_do_arrays() -> None:
         ("/v1/bundles?team=../nlp", MANIFEST.text, 422, "team: '../nlp' is not the path of a team"),
         ("/v1/bundles?team=vision", MANIFEST.text, 403, "jobs.submit on team vision"),
         ("/v1/bundles/blocks?team=nlp", b"\0\0\1", 422, "cut off"),
+        ("/v1/bundles/blocks?team=nlp", b"", 422, "no block was sent"),
         ("/v1/bundles/blocks?team=nlp", b"x" * (BLOCK_BYTES + 200_000), 413, "larger than"),
         ("/v1/bundles/blocks?team=vision", joined_blocks([CODE]), 403, "jobs.submit on team vision"),
     ],

@@ -109,7 +109,7 @@ CASES = {
         body={"version": 1, "entries": [], "origin": {}},
         statuses=(401, 403, 403, 200, 200, 200, 200, 200),
     ),
-    "store_blocks": Case(request="POST /v1/bundles/blocks?team=nlp", statuses=(401, 403, 403, 200, 200, 200, 200, 200)),
+    "store_blocks": Case(request="POST /v1/bundles/blocks?team=nlp", statuses=(401, 403, 403, 422, 422, 422, 422, 422)),
     "show_bundle": Case(request="GET /v1/jobs/{}/bundle", prepare=_a_job_with_files, statuses=JOB_SEEN),
     "show_job_schema": Case(request="GET /v1/schema/job", statuses=SEEN_BY_ALL),
     "list_jobs": Case(request="GET /v1/jobs", statuses=SEEN_BY_ALL),

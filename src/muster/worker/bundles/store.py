@@ -126,6 +126,8 @@ def is_draft(name: str) -> bool:
 
 def split_blocks(body: bytes) -> list[bytes]:
     """The blocks in the body of a request: each has its length in front of it, in four bytes, the highest first."""
+    if not body:
+        raise BadManifest("no block was sent")
     blocks, at = [], 0
     while at < len(body):
         end = at + 4 + int.from_bytes(body[at : at + 4], "big")
