@@ -179,4 +179,4 @@ def test_a_node_without_room_for_the_copy_does_not_start_the_worker(
     full = os.statvfs_result((4096, 4096, 1, 1, 1, 1, 1, 1, 0, 255))
     monkeypatch.setattr(os, "statvfs", lambda _: full)
     with pytest.raises(NoRoomForCopy, match=f"the {BYTES_MOST} bytes of its"):
-        unpack_line(store, manifest.id, tmp_path / "copy", tmp_path / "stamp")
+        unpack_line(tmp_path, "nlp", manifest.id, tmp_path / "copy", tmp_path / "stamp")

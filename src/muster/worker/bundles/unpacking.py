@@ -11,15 +11,13 @@ from pathlib import Path
 
 from muster.worker.bundles.manifest import BadManifest, BundleEntry, BundleManifest
 from muster.worker.bundles.store import BundleStore
+from muster.worker.launch.runtime_folder import DRAFT
 
 UNPACKED_S = 946_684_800
 """When everything in a new working copy was last changed: the year 2000. So what was changed later is easy to find."""
 
 FAILED = 125
 """The exit code for a bundle that cannot be unpacked, like that of a working directory that cannot be entered."""
-
-DRAFT = ".new-"
-"""What stands between the name of a copy and a random end while it is being made."""
 
 SOURCE = Path(__file__).parents[3]
 """The folder that has this package in it."""

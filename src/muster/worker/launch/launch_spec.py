@@ -17,7 +17,6 @@ from muster.model.limits import STOP_GRACE_MS
 from muster.model.node_limits import SCRIPT_VARIABLE_BYTES
 from muster.model.resources import Request
 from muster.model.spec import Launch
-from muster.worker.bundles.store import team_store
 from muster.worker.gang.program import gang_program
 from muster.worker.launch.batch_jobs import (
     ALLOCATION,
@@ -311,8 +310,7 @@ def _workdir(start: StartWorkers, context: NodeContext, once: Path | None) -> tu
     bundle = start.spec.bundle
     if bundle is not None and once is not None:
         copy = claim_copy(context.hot, context.node, copy_name(start.job, start.attempt))
-        store = team_store(Home(context.home).bundles, start.spec.team)
-        return str(copy), unpack_line(store, bundle.id, copy, once / STAMP)
+        return str(copy), unpack_line(Home(context.home).bundles, start.spec.team, bundle.id, copy, once / STAMP)
     folder = working_folder(start.spec)
     if not os.path.isdir(folder):
         raise Mistaken(f"the working directory {folder} does not exist: make it, or change `workdir`")

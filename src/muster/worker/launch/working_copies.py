@@ -13,10 +13,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from muster.model.ids import JobId, NodeName
-from muster.worker.bundles.manifest import BadManifest
-from muster.worker.bundles.store import BundleStore
-from muster.worker.bundles.unpacking import DRAFT, unpack_command
-from muster.worker.launch.runtime_folder import claim, give_back_if_empty, remove
+from muster.worker.launch.runtime_folder import DRAFT, claim, give_back_if_empty, remove
 from muster.worker.training.hot_tier import HotTier
 
 
@@ -46,8 +43,13 @@ def claim_copy(hot: Path, node: NodeName, name: str) -> Path:
     return root / node / name
 
 
-def unpack_line(store: BundleStore, bundle: str, copy: Path, stamp: Path) -> str:
-    """What a shell runs to unpack a bundle. Raises when the bundle is not stored, or there is no room for it."""
+def unpack_line(bundles: Path, team: str, bundle: str, copy: Path, stamp: Path) -> str:
+    """What a shell runs to unpack a bundle of a team. Raises when it is not stored, or there is no room for it."""
+    from muster.worker.bundles.manifest import BadManifest  # noqa: PLC0415 (large, and for jobs with a bundle only)
+    from muster.worker.bundles.store import team_store  # noqa: PLC0415
+    from muster.worker.bundles.unpacking import unpack_command  # noqa: PLC0415
+
+    store = team_store(bundles, team)
     try:
         manifest = store.manifest(bundle)
     except (OSError, BadManifest):
