@@ -63,6 +63,7 @@ _WORDS: Mapping[str, str] = {
     "array_spec": "text such as `0-99%8`",
     "dependency": "an id, or `{job: ID, when: succeeded}`",
     "checkpoint_path": "a folder, or an address",
+    "bundle_id": "a SHA-256 in hexadecimal",
     "constraint": "labels, such as `a100 & (ib | roce)`",
     "nodes_named": "a name, `n[1-4]`, or a list of these",
     "begin": "a time, or a duration",

@@ -86,6 +86,7 @@ def _contents() -> str:
                 [
                     "docs/guides/tour",
                     "docs/guides/survive",
+                    "docs/guides/environments",
                     "docs/guides/operate",
                     "docs/guides/agents",
                     "docs/COMMAND_LINE",

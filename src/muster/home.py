@@ -79,6 +79,11 @@ class Home:
         return self.root / "secrets"
 
     @property
+    def bundles(self) -> Path:
+        """The working directories that were submitted with jobs, by content."""
+        return self.root / "bundles"
+
+    @property
     def functions(self) -> Path:
         """The functions that this user has sent to jobs, and their results."""
         return self.root / "functions"

@@ -253,6 +253,7 @@ def _control(options: Options, store: SqlStore, url: str) -> Iterator[tuple[Cont
             simulator=SIMULATOR,
             kept_estimates=options.home / ESTIMATES_FILE,
             agents=_agents(options, backend),
+            bundles=Home(options.home).bundles,
             settings=_api_settings(options),
         )
         monitor.start()

@@ -15,6 +15,8 @@ from fastapi.routing import APIRoute, iter_route_contexts
 
 from muster.api.gate import check_guarded, demand_of
 from muster.model.ids import JobId
+from muster.worker.bundles.manifest import BundleManifest
+from muster.worker.bundles.store import team_store
 from tests.api.world import DEADLINE_S, World, a_world, eventually, submitted
 
 CALLERS = ("anonymous", "other", "viewer", "member", "colleague", "lead", "operator", "admin")
@@ -83,6 +85,14 @@ async def _a_token(world: World) -> str:
         return str(answer.json()["id"])
 
 
+async def _a_job_with_files(world: World) -> str:
+    manifest = BundleManifest(entries=())
+    store = team_store(world.bundles, "nlp")
+    store.put_manifest(manifest)
+    async with world.client("member") as member:
+        return await submitted(member, workdir=".", bundle={"id": manifest.id})
+
+
 _JOB = {"job": {"name": "a", "team": "nlp", "resources": {"gpus": 1}, "run": "true"}}
 _TOKEN = {"name": "robot", "bindings": [{"role": "member", "team": "nlp"}]}
 
@@ -95,6 +105,13 @@ NOTHING_FOR_OPERATORS = (401, 403, 403, 403, 403, 403, 404, 404)
 
 CASES = {
     "submit_job": Case(request="POST /v1/jobs", body=_JOB, statuses=(401, 403, 403, 201, 201, 201, 201, 201)),
+    "store_bundle": Case(
+        request="POST /v1/bundles?team=nlp",
+        body={"version": 1, "entries": [], "origin": {}},
+        statuses=(401, 403, 403, 200, 200, 200, 200, 200),
+    ),
+    "store_blocks": Case(request="POST /v1/bundles/blocks?team=nlp", statuses=(401, 403, 403, 422, 422, 422, 422, 422)),
+    "show_bundle": Case(request="GET /v1/jobs/{}/bundle", prepare=_a_job_with_files, statuses=JOB_SEEN),
     "show_job_schema": Case(request="GET /v1/schema/job", statuses=SEEN_BY_ALL),
     "list_jobs": Case(request="GET /v1/jobs", statuses=SEEN_BY_ALL),
     "show_job": Case(request="GET /v1/jobs/{}", prepare=_a_job, statuses=JOB_SEEN),

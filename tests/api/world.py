@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import httpx
@@ -88,6 +89,8 @@ class World:
     clock: TestClock
     app: FastAPI
     deps: Deps
+    bundles: Path
+    """Where the files of jobs are stored."""
     stacks: dict[str, dict[int, str]]
     """What the processes of jobs are doing."""
     kept_stacks: dict[tuple[str, int], dict[int, str]]
@@ -142,12 +145,18 @@ def a_world(
     """A running control plane with all of `PEOPLE` let in; with a database in `home`, or else in memory."""
     kept = Kept()
     opened = nullcontext(kept) if home is None else open_store(f"sqlite:///{home / 'muster.db'}", write=True)
-    with opened as store:
-        yield from _lived(kept, store, Configuration(cluster=cluster, rules=rules), settings or Settings(), starts)
+    with opened as store, TemporaryDirectory() as bundles:
+        configuration = Configuration(cluster=cluster, rules=rules)
+        yield from _lived(kept, store, configuration, settings or Settings(), starts, Path(bundles))
 
 
 def _lived(
-    kept: Kept, store: Kept | SqlStore, configuration: Configuration, settings: Settings, starts: bool
+    kept: Kept,
+    store: Kept | SqlStore,
+    configuration: Configuration,
+    settings: Settings,
+    starts: bool,
+    bundles: Path,
 ) -> Iterator[World]:
     clock, backend, metrics = TestClock(), WatchedBackend(now_ms=NOW_MS), Metrics()
     progress: dict[str, JobProgress] = {}
@@ -173,6 +182,7 @@ def _lived(
         metrics=metrics,
         settings=settings,
         job_key=JOB_KEY,
+        bundles=bundles,
         progress=progress.get,
         kept_stacks=lambda job, attempt: kept_stacks.get((job, attempt)),
     )
@@ -187,6 +197,7 @@ def _lived(
         clock=clock,
         app=app,
         deps=deps,
+        bundles=bundles,
         stacks=backend.shown_stacks,
         kept_stacks=kept_stacks,
         progress=progress,

@@ -75,6 +75,8 @@ def _objects(schema: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
 def _file(key: str, value: Any) -> dict[str, Any]:
     if key == "roles" and value:
         return {"name": "a", "roles": value}
+    if key == "bundle":
+        return {**SMALLEST, "workdir": ".", key: value}
     if key == "parallelism":
         gang = {"workers": value.get("pipeline", 1), "resources": {"gpus": value.get("tensor", 1)}}
         return {**SMALLEST, **gang, key: value}

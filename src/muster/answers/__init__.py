@@ -3,6 +3,7 @@
     base marks   what all answers have in common, and what annotations say beyond types
     jobs story   jobs, why a job waits, and how it got into its state
     checkpoints  what a job has saved
+    bundles      the files that were sent along with a job
     measures     what a training measures of itself
     batch_steps  the steps of a batch job
     nodes teams  machines and teams, with what is in use

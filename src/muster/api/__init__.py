@@ -10,6 +10,7 @@ parsing             reads job files, long ones in separate processes
 lookups             finds jobs, and why a job waits
 what_if             simulations of what would be otherwise, in separate processes
 schemas rendering   what is received, and model values as they are sent; one file per noun
+bundle_collection   removes files of jobs that no job needs any more
 streams             events, encoded once and sent to every watcher that may see them
 problems            every error as a problem document
 openapi __main__    the OpenAPI document, and printing it

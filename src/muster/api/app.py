@@ -9,6 +9,7 @@ from fastapi import FastAPI
 
 from muster import __version__
 from muster.api import openapi
+from muster.api.bundle_collection import collect_bundles
 from muster.api.deps import Deps
 from muster.api.front.body_limit import BodyLimit
 from muster.api.front.compression import Compression
@@ -91,6 +92,8 @@ def _routed() -> FastAPI:
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     services: Services = app.state.services
     learning = asyncio.create_task(services.learn_unasked())
+    collecting = asyncio.create_task(collect_bundles(services))
     yield
     services.close()
     learning.cancel()
+    await collecting

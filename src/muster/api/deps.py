@@ -87,6 +87,8 @@ class Deps:
     """What the tokens of attempts are derived from; empty when jobs have none."""
     simulator: tuple[str, ...] = ()
     """The command of a process that answers what-if questions; empty where there is none."""
+    bundles: Path | None = None
+    """The folder of working directories that are sent along with jobs; None when none are taken."""
     kept_estimates: Path | None = None
     """The file in which start estimates and their outcomes outlive a restart."""
     agents: Agents | None = None

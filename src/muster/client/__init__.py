@@ -6,6 +6,7 @@
     streams                     answers that are streamed
     job_source                  a job file -> what is sent
     job_handle                  a job as the client returns it, with what one does next with it
+    bundles                     the working directory of a job, sent along with it
     functions                   Python functions as jobs
     answers building            the answers of the server, and how they are built from JSON
     problems                    an error answer -> the exception for it

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from muster.answers.access import AuditEntry, FreshToken, Identity, SignInLink
 from muster.answers.base import Answer, Document
 from muster.answers.batch_steps import BatchStep
+from muster.answers.bundles import JobBundle
 from muster.answers.checkpoints import Checkpoint, Saves
 from muster.answers.events import Event
 from muster.answers.health import GpuCondition, MeasuredSignal, NodeHealth
@@ -68,6 +69,7 @@ __all__ = [
     "Hold",
     "Identity",
     "Job",
+    "JobBundle",
     "Log",
     "Measure",
     "MeasuredSignal",

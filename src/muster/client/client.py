@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from math import inf
 from pathlib import Path
-from typing import Any, Literal, Self, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, overload
 
 import httpx
 
@@ -33,6 +33,7 @@ from muster.client.answers import (
     Why,
 )
 from muster.client.building import build
+from muster.client.bundles.workdirs import packed_workdir, send_bundle, with_bundle
 from muster.client.governing import Governing
 from muster.client.job_handle import JobHandle, job_handle
 from muster.client.pauses import pauses_s
@@ -40,6 +41,9 @@ from muster.client.streams import ExportedTrace, follow_log, read_events, read_l
 from muster.client.trainings import job_path, quoted
 from muster.client.transport import KEY, TIMEOUT_S, TRIES, Sleep, Transport
 from muster.model.errors import InvalidInput, NotFound, TimedOut
+
+if TYPE_CHECKING:
+    from muster.client.bundles.packing import PackedFolder
 
 JobSource = Mapping[str, Any] | str | Path
 """A job as plain values, as the text of a job file, or as the path of a job file."""
@@ -87,24 +91,48 @@ class Client(Governing):
 
     @overload
     def submit(
-        self, job: JobSource, *, key: str | None = None, held: bool = False, dry_run: Literal[False] = False
+        self,
+        job: JobSource,
+        *,
+        key: str | None = None,
+        held: bool = False,
+        dry_run: Literal[False] = False,
+        packed: "PackedFolder | None" = None,
     ) -> JobHandle: ...
 
     @overload
     def submit(
-        self, job: JobSource, *, key: str | None = None, held: bool = False, dry_run: Literal[True]
+        self,
+        job: JobSource,
+        *,
+        key: str | None = None,
+        held: bool = False,
+        dry_run: Literal[True],
+        packed: "PackedFolder | None" = None,
     ) -> DryRun: ...
 
     def submit(
-        self, job: JobSource, *, key: str | None = None, held: bool = False, dry_run: bool = False
+        self,
+        job: JobSource,
+        *,
+        key: str | None = None,
+        held: bool = False,
+        dry_run: bool = False,
+        packed: "PackedFolder | None" = None,
     ) -> JobHandle | DryRun:
         """Submit a job. With `dry_run` nothing is changed, and the answer says what would happen to the job.
 
         Two submissions with the same `key` are one submission. A job file is completed on this machine: its `workdir`
         is the current folder unless the file names one, and variables that its `env` leaves open are taken from the
-        environment.
+        environment. The files of a relative `workdir`, beside the file or in the current folder, are sent along,
+        unless they are `packed` already.
         """
-        document, file = _job_document(job)
+        document, file, beside = _job_document(job)
+        packed = packed or packed_workdir(document, beside)
+        if packed is not None:
+            if not dry_run:
+                send_bundle(self._wire, document, packed)
+            document = with_bundle(document, packed)
         headers = None if dry_run else {KEY: key or uuid.uuid4().hex}
         body = {"job": document, "held": held}
         query = {"dry_run": True} if dry_run else None
@@ -358,10 +386,10 @@ def _because(reason: str | None) -> dict[str, str]:
     return {} if reason is None else {"reason": reason}
 
 
-def _job_document(source: JobSource) -> tuple[dict[str, Any], str]:
-    """The job as plain values, and its name in messages."""
+def _job_document(source: JobSource) -> tuple[dict[str, Any], str, Path]:
+    """The job as plain values, its name in messages, and the folder that a relative `workdir` is relative to."""
     if isinstance(source, Mapping):
-        return dict(source), "job"
+        return dict(source), "job", Path()
     from muster.client.job_source import read_source  # noqa: PLC0415 (the parser is needed for files only)
 
     return read_source(source)

@@ -12,14 +12,14 @@ from muster.model.errors import InvalidInput
 from muster.model.records import evolve
 
 
-def read_source(source: str | Path) -> tuple[dict[str, Any], str]:
-    """The job in a file or in a text.
+def read_source(source: str | Path) -> tuple[dict[str, Any], str, Path]:
+    """The job in a file or in a text, its name in messages, and the folder that a relative `workdir` is relative to.
 
     A string is the name of a file when it has one line, does not contain ": " and does not begin with "{".
     """
     is_text = isinstance(source, str) and ("\n" in source or ": " in source or source.lstrip().startswith("{"))
     document = parse_document(str(source), file="job") if is_text else read_document(source)
-    return completed(document), document.file
+    return completed(document), document.file, Path() if is_text else Path(source).parent
 
 
 def completed(document: Document, *, environment: Mapping[str, str] = os.environ, folder: str = "") -> dict[str, Any]:

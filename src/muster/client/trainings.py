@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-from muster.client.answers import Answer, BatchStep, Checkpoint, Measure, Stacks
+from muster.client.answers import Answer, BatchStep, Checkpoint, JobBundle, Measure, Stacks
 from muster.client.building import build
 from muster.client.transport import Transport
 
@@ -41,6 +41,10 @@ class Trainings:
     def steps(self, job: str) -> Iterator[BatchStep]:
         """The steps of the last attempt of a batch job, as they began."""
         return self._pages(f"{job_path(job)}/steps", BatchStep, {})
+
+    def bundle(self, job: str) -> JobBundle:
+        """The working directory that was copied when a job was submitted, with the difference to its commit."""
+        return build(JobBundle, self._wire.json("GET", f"{job_path(job)}/bundle"))
 
     def stacks(self, job: str, attempt: int | None = None) -> Stacks:
         """What the processes of a job are doing now; with `attempt`, what they did when that attempt stood still."""

@@ -76,14 +76,18 @@ class Transport:
         repeatable: bool = True,
         query: Query | None = None,
         body: object = None,
+        content: bytes | None = None,
         headers: Mapping[str, str] | None = None,
         file: str = "the request",
         timeout_s: float | None = None,
     ) -> httpx.Response:
-        """The answer to a request, within the usual time or this one. Raises what an error answer stands for."""
+        """The answer to a request, within the usual time or this one. Raises what an error answer stands for.
+
+        `body` is sent as JSON, and `content` as it is.
+        """
         timeout = self._http.timeout if timeout_s is None else httpx.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S)
         request = self._http.build_request(
-            method, path, params=_given(query), json=body, headers=headers, timeout=timeout
+            method, path, params=_given(query), json=body, content=content, headers=headers, timeout=timeout
         )
         tried, keyed = 0, KEY in request.headers
         while True:

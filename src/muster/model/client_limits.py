@@ -79,6 +79,14 @@ REQUEST_BYTES = 2 * 1024
 """Every this many bytes of a body count as one more request. Submissions are stored, and 600 of these a second are
 1.2 MB/s."""
 
+BUNDLE_FILES = 20_000
+"""Files and links that are sent along with a job: a large code base has a few thousand. Data and environments are not
+code."""
+
+BUNDLE_REQUEST_BYTES = 64 * 1024
+"""The same for files that are sent along with jobs: 600 of these a second are 39 MB/s. Nothing of them is in memory or
+in the database."""
+
 DENIED_REQUESTS = 10
 """How many extra requests a request counts as when it is answered with 401, 403 or 404."""
 

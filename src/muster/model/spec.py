@@ -170,6 +170,19 @@ class BatchSpec(Record, frozen=True, kw_only=True):
     signal: BatchSignal | None = None
 
 
+class Bundle(Record, frozen=True, kw_only=True):
+    """The files of a working directory as they were when the job was submitted."""
+
+    id: str
+    """The digest of its manifest, by which it is stored."""
+    files: int = 0
+    size_bytes: int = 0
+    commit: str = ""
+    """The commit that the files were taken from; empty when they are in no repository."""
+    dirty: bool = False
+    """True when the files differ from that commit."""
+
+
 class JobSpec(Record, frozen=True, kw_only=True):
     """A whole job file."""
 
@@ -182,7 +195,11 @@ class JobSpec(Record, frozen=True, kw_only=True):
     batch: BatchSpec = BatchSpec()
     setup: str = ""
     workdir: str = ""
-    """Where its commands run; empty means the home directory of the user that runs the node's supervisor."""
+    """Where its commands run; empty means the home directory of the user that runs the node's supervisor.
+
+    A relative one was copied when the job was submitted, and is the copy in `bundle`.
+    """
+    bundle: Bundle | None = None
     interactive: Interactive | None = None
     env: tuple[tuple[str, str], ...] = ()
     secrets: tuple[str, ...] = ()
@@ -211,6 +228,11 @@ class JobSpec(Record, frozen=True, kw_only=True):
     """What is done when one of its ranks stays slower than the others."""
     on_hang: Remedy = Remedy.REPORT
     """What is done when it stands still."""
+
+    @property
+    def is_workdir_copied(self) -> bool:
+        """True when its working directory is a copy that is made at its submission."""
+        return bool(self.workdir) and not self.workdir.startswith("/")
 
     @property
     def can_resume(self) -> bool:

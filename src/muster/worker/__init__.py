@@ -11,6 +11,7 @@
     agent             brings a supervisor to another machine, and connects it with the control plane
     program           how a node runs another program of Muster
     supervisor_address  where the supervisor of a node is
+    bundles           working directories that were submitted with jobs, stored by content
     gang              a remote shell between the workers of one gang, for MPI and for batch scripts
     processes         everything a worker started: how it is limited, recognised and ended
     output            what a worker printed

@@ -14,7 +14,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from muster.model.node_limits import PUMP_BYTES, SIDE_COMMANDS_PER_WORKER
-from muster.worker.launch.command_lines import RUN, SETUP, beside
+from muster.worker.launch.command_lines import RUN, SETUP, UNPACK, beside
 from muster.worker.loop import Loop
 from muster.worker.messages import BadMessage
 from muster.worker.output.masking import Mask
@@ -122,7 +122,7 @@ class _SideCommand:
             launch_spec = process.launch_spec
             self._pid = spawn(
                 beside(launch_spec.command),
-                {**launch_spec.variables, RUN: asked.line, SETUP: ""},
+                {**launch_spec.variables, RUN: asked.line, SETUP: "", UNPACK: ""},
                 token=process.token,
                 output=given,
                 terminal=self._terminal.device if self._terminal else "",

@@ -43,6 +43,7 @@ from muster.model.telemetry import Telemetry
 from muster.worker import messages
 from muster.worker.launch.launch_spec import Meeting, NodeContext
 from muster.worker.launch.secret_files import given_by
+from muster.worker.launch.working_copies import WorkingCopies, copy_name
 from muster.worker.loop import Loop, Timer
 from muster.worker.messages import PROTOCOL, PROTOCOL_OLDEST, BadMessage
 from muster.worker.probes.prober import Prober, ProbeSettings
@@ -114,6 +115,7 @@ class Supervisor:
         )
         self._prober = Prober(context, self.loop, companions, self.measured)
         self._hot_tier = HotTier(context.hot, context.node)
+        self._copies = WorkingCopies(context.hot, context.node)
         self._over: dict[str, None] = {}
         """Runs that are over and whose checkpoints are still copied. Then their hot ones are removed."""
         self._pool.training.uploads.ended = self._remove_hot
@@ -127,6 +129,7 @@ class Supervisor:
         self._pool.reap()
         self._look_at_orphans()
         self._sweep_hot()
+        self._copies.clear()
         self.loop.run()
         self._journal.close()
 
@@ -188,6 +191,7 @@ class Supervisor:
         if not self._journal.is_stale:
             self._pool.tidy_up()
             self._orphans.tidy_up()
+            self._copies.keep_only(self._copies_in_use)
         control = self._control
         if control is not None:
             self._say_gangs(control)
@@ -201,6 +205,9 @@ class Supervisor:
             self._retry = self.loop.after(RETRY_MS, lambda: None)  # the next round tries to write it again
         if self._is_ending and self._pool.is_empty and self._orphans.is_settled:
             self.loop.stop()
+
+    def _copies_in_use(self) -> frozenset[str]:
+        return frozenset(copy_name(seat.job, seat.attempt) for seat in self._journal.register.living())
 
     def _say_gangs(self, control: Conversation) -> None:
         """Continue a greeting as far as the other side takes it: there may be many job files, and large ones."""

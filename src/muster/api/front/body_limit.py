@@ -7,6 +7,7 @@ from muster.api.deps import Settings
 from muster.api.problems.documents import problem
 from muster.api.problems.handlers import ProblemResponse
 from muster.model.client_limits import JOB_BODY_BYTES
+from muster.worker.bundles.manifest import BLOCK_BYTES, MANIFEST_BYTES
 
 POURED_LIMITS = 2
 """How many times the allowed size, or that of a job file if larger, is read and discarded so that the client sees the
@@ -15,6 +16,10 @@ answer. A client that sends more is cut off."""
 
 SUBMISSIONS = "/v1/jobs"
 """The path to which job files are sent."""
+
+BUNDLES = {"/v1/bundles": MANIFEST_BYTES, "/v1/bundles/blocks": BLOCK_BYTES + 64 * 1024}
+"""The paths to which the files of jobs are sent, with the largest body of each: a manifest, or blocks with their
+lengths."""
 
 UNANNOUNCED = 1 << 62
 """Larger than any body. A body without an announced length counts as the longest one that is allowed."""
@@ -74,7 +79,9 @@ def _message(limit_bytes: int) -> str:
 
 
 def body_limit(scope: Scope, settings: Settings) -> int:
-    """The largest body that a request may send: that of a job file, or a smaller one for all other requests."""
+    """The largest body that a request may send: that of files or of a job file, or a smaller one for all others."""
+    if scope["method"] == "POST" and scope["path"] in BUNDLES:
+        return BUNDLES[scope["path"]]
     is_job = scope["method"] == "POST" and scope["path"] == SUBMISSIONS
     return settings.job_body_bytes if is_job else min(settings.body_bytes, settings.job_body_bytes)
 

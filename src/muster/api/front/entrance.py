@@ -9,13 +9,13 @@ from http import HTTPStatus
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from muster.api.front.body_limit import announced_bytes, body_limit
+from muster.api.front.body_limit import BUNDLES, announced_bytes, body_limit
 from muster.api.front.rates import refuse_if_too_often
 from muster.api.front.turns import PRESENT, Turn
 from muster.api.gate import PRINCIPAL, address_of, bearer, identify
 from muster.api.problems.handlers import response_to
 from muster.api.services import Services, subject_of
-from muster.model.client_limits import DENIED_REQUESTS, REQUEST_BYTES, THROTTLED_S
+from muster.model.client_limits import BUNDLE_REQUEST_BYTES, DENIED_REQUESTS, REQUEST_BYTES, THROTTLED_S
 from muster.model.errors import MusterError, TooMany
 
 GUARDED = "/v1/"
@@ -85,4 +85,5 @@ class Entrance:
 
 def _cost(scope: Scope, services: Services) -> int:
     """How many requests this one counts as. Its body is counted before it is received."""
-    return 1 + min(announced_bytes(scope), body_limit(scope, services.deps.settings)) // REQUEST_BYTES
+    each_bytes = BUNDLE_REQUEST_BYTES if scope["path"] in BUNDLES else REQUEST_BYTES
+    return 1 + min(announced_bytes(scope), body_limit(scope, services.deps.settings)) // each_bytes

@@ -15,7 +15,7 @@ from muster.formats.jobs.job_document import job_document
 from muster.formats.jobs.job_file import job_from_document
 from muster.formats.text.document import Document, parse_document
 from muster.model.client_limits import JOB_FILE_VALUES, JOB_INLINE_BYTES
-from muster.model.errors import MusterError
+from muster.model.errors import InvalidInput, MusterError
 from muster.model.records import Record
 from muster.model.spec import JobSpec
 
@@ -54,10 +54,20 @@ def read_job(submission: Submission, *, is_keyed: bool = True) -> ReadSubmission
     """The job in a submission."""
     try:
         spec = job_from_document(_document(submission), environment={})
+        _check_copied(spec)
     except MusterError as error:
         return problem_of(error)
     fingerprint = _fingerprint(spec, held=submission.held) if is_keyed else ""
     return ReadSubmission(spec=spec, held=submission.held, fingerprint=fingerprint)
+
+
+def _check_copied(spec: JobSpec) -> None:
+    """Raise when the files of a relative working directory were not sent: only the submitter has them."""
+    if spec.is_workdir_copied and spec.bundle is None:
+        raise InvalidInput(
+            f"workdir: {spec.workdir!r} is relative, and its files were not sent along: submit the file with "
+            "`muster submit`, which copies them, or give an absolute path on the nodes"
+        )
 
 
 def _fingerprint(spec: JobSpec, *, held: bool) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from muster.client.bundles.workdirs import packed_workdir
 from muster.client.job_source import completed, present_folder
 from muster.formats.text.document import Document, InvalidDocument, read_document, read_text
 from muster.formats.text.ranges import worker_range, worker_range_value
@@ -14,6 +15,7 @@ from muster.formats.text.units import BadValue, gpu_milli, plain_number
 from muster.model.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from muster.client.bundles.packing import PackedFolder
     from muster.formats.sbatch.sbatch_file import Imported, Submitter
 
 
@@ -39,6 +41,8 @@ class ReadJob:
     """True when the file itself asks that the job not start."""
     notes: tuple[str, ...] = ()
     """What in the file is not part of the job, and what happens instead."""
+    packed: "PackedFolder | None" = None
+    """The files that are sent along with it."""
 
 
 def read_jobs(
@@ -63,7 +67,10 @@ def read_jobs(
 
 def _read_file(file: str, changes: Overrides) -> ReadJob:
     document = changed(read_document(file), changes)
-    return ReadJob(file=document.file, document=completed(document))
+    job = completed(document)
+    packed = packed_workdir(job, Path() if file == "-" else Path(file).parent)
+    notes = () if packed is None else tuple(f"{document.file}: {each}" for each in packed.notes)
+    return ReadJob(file=document.file, document=job, notes=notes, packed=packed)
 
 
 def _read_script(file: str, changes: Overrides, tiers: Mapping[str, str]) -> ReadJob:
@@ -82,7 +89,7 @@ def this_submitter() -> "Submitter":
 
 def script_job(script: "Imported", changes: Overrides) -> ReadJob:
     """The job that a batch script describes. What could not be taken over is kept as notes."""
-    if "workdir" in script.job:  # A script may name its folder relative to this one. A job file may not.
+    if "workdir" in script.job:  # As in Slurm, nothing is copied: its folder is relative to this one.
         script.job["workdir"] = str(Path(present_folder(), script.job["workdir"]))
     try:
         document = completed(changed(script.document, changes))

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,8 +13,12 @@ from muster.cli.terminal.listing import JOBS, Listing
 from muster.cli.terminal.options import JobId, Output, Printed, Quiet
 from muster.cli.terminal.screen import note, screen, show_ids, show_json
 from muster.cli.terminal.screen import show as show_text
+from muster.cli.terminal.screen import show_text as print_text
 from muster.model.errors import InvalidInput
 from muster.model.job import JobState
+
+if TYPE_CHECKING:
+    from muster.client.answers import JobBundle
 
 # Drawing imports the answers, and with them the client. It is imported in the commands, so that all start fast.
 # ruff: noqa: PLC0415
@@ -109,14 +113,22 @@ def _check_states(said: Sequence[str]) -> None:
 def show(
     job: JobId,
     events: Annotated[bool, typer.Option("--events", help="Also what happened to it, oldest first.")] = False,
+    diff: Annotated[
+        bool, typer.Option("--diff", help="How its copied workdir differed from the commit; nothing else.")
+    ] = False,
     output: Printed = Output.TABLE,
 ) -> None:
     """Show everything about a job."""
     with connect() as client:
         found = client.job(job)
         history = list(client.job_events(job)) if events else []
+        bundle = client.bundle(job) if diff or (output is Output.JSON and "bundle" in found.spec) else None
     if output is Output.JSON:
-        show_json({**found.document, "events": [each.document for each in history]} if events else found.document)
+        more = {"events": [each.document for each in history]} if events else {}
+        show_json({**found.document, **more} | ({} if bundle is None else {"bundle": bundle.document}))
+        return
+    if bundle is not None:
+        _show_diff(bundle)
         return
     from muster.cli.drawing.job_card import job_card
 
@@ -128,6 +140,18 @@ def show(
         console.print()
         for each in history:
             show_text(event_line(each, now()), console)
+
+
+def _show_diff(bundle: "JobBundle") -> None:
+    """Print the difference as it is, for a pager or for `git apply`."""
+    if not bundle.kept:
+        note("its files are not kept any more: no job has used them for a month")
+    elif bundle.diff is None:
+        note("no file of the commit was changed" if bundle.commit else "its files were in no git repository")
+    else:
+        print_text(bundle.diff)
+        if bundle.diff_cut:
+            note("the difference is longer, and only its beginning is kept")
 
 
 @listing.add

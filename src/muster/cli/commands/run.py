@@ -4,6 +4,7 @@ import re
 import shlex
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -21,6 +22,7 @@ from muster.model.limits import JOB_NAME_CHARS
 if TYPE_CHECKING:
     from muster.client import Client
     from muster.client.answers import Job
+    from muster.client.bundles.packing import PackedFolder
 
 # ruff: noqa: PLC0415
 
@@ -42,6 +44,10 @@ Env = Annotated[
     list[str] | None, typer.Option("-e", "--env", metavar="NAME[=VALUE]", help="A variable, or one of yours.")
 ]
 Limit = Annotated[str | None, typer.Option("--max-duration", metavar="TIME", help="How long it may run: 90m, 7d.")]
+Workdir = Annotated[
+    str | None,
+    typer.Option(metavar="FOLDER", help="Where it runs; a relative one, such as `.`, is copied as it is now."),
+]
 Pty = Annotated[bool, typer.Option("--pty", help="On a terminal, for a shell or anything else that you type to.")]
 Idle = Annotated[str, typer.Option(metavar="TIME", help="With --pty: it ends after so long without a sign of life.")]
 
@@ -59,6 +65,7 @@ def run(
     tier: Tier = None,
     env: Env = None,
     max_duration: Limit = None,
+    workdir: Workdir = None,
     pty: Pty = False,
     idle_timeout: Idle = "30m",
     output: Printed = Output.TABLE,
@@ -76,18 +83,24 @@ def run(
         "run": command[0] if len(command) == 1 else shlex.join(command),
         "env": _environment(env or ()) or None,
         "max_duration": max_duration,
+        "workdir": workdir,
         "interactive": {"idle_timeout": idle_timeout} if pty else None,
     }
+    from muster.client.bundles.workdirs import packed_workdir
+
     document = _checked(_given(job))
+    packed = packed_workdir(document, Path())
+    for each in () if packed is None else packed.notes:
+        note(each)
     with connect() as client, Interruptions(_tell_kept) as interruptions:
         with interruptions.kept():
-            sent = _sent(client, document)
+            sent = _sent(client, document, packed)
         _watch(client, sent, output, interruptions, pty=pty)
 
 
-def _sent(client: "Client", document: dict[str, Any]) -> "Job":
+def _sent(client: "Client", document: dict[str, Any], packed: "PackedFolder | None") -> "Job":
     try:
-        return client.submit(document)
+        return client.submit(document, packed=packed)
     except KeyboardInterrupt:
         note("the server has not answered; look with `muster ps` whether the job is there, `muster cancel` ends it")
         raise typer.Exit(Exit.CANCELLED) from None

@@ -105,7 +105,7 @@ def _submitted(client: "Client", jobs: "Sequence[ReadJob]", *, held: bool, key: 
     done: list[Job] = []
     for job in jobs:
         try:
-            done.append(client.submit(job.document, held=held or job.held, key=key))
+            done.append(client.submit(job.document, held=held or job.held, key=key, packed=job.packed))
         except Exception as error:
             if done:
                 note(f"submitted before this went wrong: {' '.join(each.id for each in done)}")
@@ -137,7 +137,7 @@ def report_submitted(jobs: "Sequence[Job]", output: Output, *, quiet: bool) -> N
 def _dry_run(client: "Client", job: "ReadJob", *, held: bool) -> "DryRun | Refused":
     """What would happen to a job. A refusal is an answer too."""
     try:
-        return client.submit(job.document, held=held or job.held, dry_run=True)
+        return client.submit(job.document, held=held or job.held, dry_run=True, packed=job.packed)
     except Refused as error:
         return error
 

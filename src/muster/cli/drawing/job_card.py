@@ -72,7 +72,13 @@ def _lines(job: Job, present: datetime) -> Table:
     made = Table.grid(padding=(0, 2, 0, 0))
     made.add_column(style="dim", no_wrap=True)
     made.add_column()
-    for name, value in (*_who(job), *_when(job, present), *_how_far(job, present), *_what(job, present)):
+    for name, value in (
+        *_who(job),
+        *_from(job.spec),
+        *_when(job, present),
+        *_how_far(job, present),
+        *_what(job, present),
+    ):
         made.add_row(f"  {name}", one_line(value))
     return made
 
@@ -114,6 +120,16 @@ def _when(job: Job, present: datetime) -> Iterator[Line]:
         yield "saves", f"every {duration(job.saves.every_s)}: {job.saves.because}"
         if job.saves.upload_problem:
             yield "upload", f"not in durable storage yet: {job.saves.upload_problem}"
+
+
+def _from(spec: dict[str, object]) -> Iterator[Line]:
+    """What was copied when the job was submitted."""
+    bundle = spec.get("bundle")
+    if isinstance(bundle, dict):
+        commit = f", commit {str(bundle['commit'])[:12]}" if bundle.get("commit") else ", in no git repository"
+        changes = " with changes (`muster show --diff`)" if bundle.get("dirty") else ""
+        files = count(int(bundle.get("files", 0)), "file")
+        yield "code", f"{files} as submitted, bundle {str(bundle.get('id', ''))[:12]}{commit}{changes}"
 
 
 def _how_far(job: Job, present: datetime) -> Iterator[Line]:

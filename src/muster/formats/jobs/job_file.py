@@ -150,8 +150,14 @@ def _check_layout(spec: JobSpec, problems: Problems, at: Loc) -> None:
 def _check_words(spec: JobSpec, problems: Problems, at: Loc) -> None:
     if spec.team.count("/") >= TEAM_DEPTH:
         problems.add((*at, "team"), f"more than {TEAM_DEPTH} levels of teams")
-    if spec.workdir and not spec.workdir.startswith("/"):
-        problems.add((*at, "workdir"), "not an absolute path", "it is looked up on the node, which does not know yours")
+    if spec.workdir.startswith("~"):
+        problems.add((*at, "workdir"), "~ is not looked up", "write the absolute path on the nodes, or a relative one")
+    if spec.bundle is not None and not spec.is_workdir_copied:
+        problems.add((*at, "bundle"), "is the copy of a relative workdir, and this one is absolute", "leave it out")
+    path = "/" if spec.checkpoint is None else spec.checkpoint.path
+    if spec.is_workdir_copied and path and not path.startswith("/") and "://" not in path:
+        problem = "is relative to a workdir whose copy is removed when the job ends"
+        problems.add((*at, "checkpoint", "path"), problem, "an absolute path, or an address such as s3://bucket/run")
 
 
 def _check_variables(

@@ -18,6 +18,7 @@ NODES_NAMED = 1000
 SIGNAL_MAX = 64
 
 _LOOKS_LIKE_A_DATE = re.compile(r"[0-9]{4}-")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 _JOB_NAME = re.compile(rf"[a-z0-9-]{{1,{JOB_NAME_CHARS}}}")
 
 
@@ -177,4 +178,13 @@ def checkpoint_path(value: object) -> str:
     return path
 
 
+def bundle_id(value: object) -> str:
+    """The name of a bundle."""
+    name = text(value)
+    if not _DIGEST.fullmatch(name):
+        raise BadValue(f"{shown(name)} is not the name of a bundle", "leave it out: `muster submit` makes a bundle")
+    return name
+
+
+BundleId = Annotated[str, Kind(read=bundle_id, schema={"type": "string", "pattern": "^[0-9a-f]{64}$"})]
 CheckpointPath = Annotated[str, Kind(read=checkpoint_path, schema={"type": "string"})]

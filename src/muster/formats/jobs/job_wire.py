@@ -12,6 +12,7 @@ from muster.formats.jobs.job_values import (
     VARIABLE_SCHEMA,
     Array,
     BeginTime,
+    BundleId,
     CheckpointPath,
     DependencyEntry,
     Interval,
@@ -39,6 +40,7 @@ from muster.formats.parts.kinds import (
     Workers,
 )
 from muster.formats.parts.parts import ALWAYS, ONCE, Given, NamedPart, Part, Stored
+from muster.model.client_limits import BUNDLE_FILES
 from muster.model.limits import GANG_WORKERS, PRIORITY_MAX
 from muster.model.resources import Request
 from muster.model.spec import (
@@ -46,6 +48,7 @@ from muster.model.spec import (
     DEFAULT_TIER,
     BatchSignal,
     BatchSpec,
+    Bundle,
     CheckpointSpec,
     Interactive,
     JobSpec,
@@ -171,6 +174,19 @@ class RetryWire(Part, record=Retry):
     """After which failures."""
 
 
+class BundleWire(Part, record=Bundle, required=("id",)):
+    """The files of a relative `workdir`, as they were when the job was submitted."""
+
+    id: Annotated[BundleId, ALWAYS] = ""
+    """Its name in the store of the server."""
+    files: Annotated[int, Field(ge=0, le=BUNDLE_FILES)]
+    size: Annotated[Memory, Stored("size_bytes")]
+    commit: Annotated[Text, Spelling(pattern=r"^[0-9a-f]{0,64}$")]
+    """The commit that the files were taken from."""
+    dirty: bool
+    """Whether the files differ from that commit."""
+
+
 class JobWire(RoleWire, record=JobSpec, required=("name",)):
     """A job file.
 
@@ -194,8 +210,10 @@ class JobWire(RoleWire, record=JobSpec, required=("name",)):
     """With `launch: slurm`, how the script in `run` is run."""
     setup: Command
     """Runs once on each node before the workers start."""
-    workdir: Annotated[Text, Spelling(maxLength=101, pattern=r"^/[A-Za-z0-9/_.-]{0,100}$")]
-    """An absolute path."""
+    workdir: Annotated[Text, Spelling(maxLength=101, pattern=r"^[A-Za-z0-9/_.][A-Za-z0-9/_.-]{0,100}$")]
+    """An absolute path on the nodes, or a relative one beside the job file, whose files are copied at submission."""
+    bundle: BundleWire
+    """The copy of a relative `workdir`. `muster submit` writes it."""
     interactive: InteractiveWire
     """The first worker gets a terminal, for `muster attach`."""
     env: Annotated[dict[str, Text | None], Field(max_length=ENTRIES_MAX), Spelling(propertyNames=VARIABLE_SCHEMA)]

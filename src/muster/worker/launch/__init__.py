@@ -7,6 +7,7 @@ frameworks      how the processes of a gang find each other: each launcher's var
 shell_lines     which program the line of a job runs
 command_lines   what its shell runs
 setup_records   what is remembered about `setup`, so that it runs once on a node
+working_copies  the files that were submitted with a job, unpacked for its workers
 training_path   the folder that puts `muster.train` on Python's path
 batch_jobs      what a batch job needs: its allocation, and the commands of Slurm on its path
 slurm_variables the variables that Slurm sets

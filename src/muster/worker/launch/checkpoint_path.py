@@ -15,5 +15,7 @@ def checkpoint_path(spec: JobSpec, job: str) -> str:
 
 
 def working_folder(spec: JobSpec) -> str:
-    """Where the commands of a job run."""
+    """Where the commands of a job run, unless that is a working copy; then the home directory of its user."""
+    if spec.is_workdir_copied:
+        return os.path.expanduser("~")
     return os.path.join(os.path.expanduser("~"), os.path.expanduser(spec.workdir))

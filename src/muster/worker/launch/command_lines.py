@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from muster.worker.launch.frameworks import LIGHTHOUSE
 from muster.worker.launch.runtime_folder import EXIT_RECORD
-from muster.worker.launch.setup_records import WAIT_S
+from muster.worker.launch.setup_records import STAMP, WAIT_S
 
 SHELL = "/bin/sh"
 
@@ -18,26 +18,34 @@ NO_FLOCK = 127
 TOLD = "told"
 """A file in the folder of a worker. It exists once the worker was told to leave."""
 
-SETUP, RUN = "MUSTER_WORKER_SETUP", "MUSTER_WORKER_RUN"
+UNPACK, SETUP, RUN = "MUSTER_WORKER_UNPACK", "MUSTER_WORKER_SETUP", "MUSTER_WORKER_RUN"
 """The variables that pass scripts to the shell. The scripts themselves do not see them."""
 
 _PREAMBLE = f"""\
 own=$1 folder=$2 limits=$3 last=$4 once=$5 key=$6; shift 6
 for group; do echo 0 >"$group" || exit {CANNOT_ENTER}; done
-eval "$limits" && cd "$folder" || exit {CANNOT_ENTER}
-begin='[ ! -e "$1/{TOLD}" ] || exit 143; shift; eval "unset {SETUP} {RUN};'
+eval "$limits" && {{ [ "${UNPACK}" ] || cd "$folder"; }} || exit {CANNOT_ENTER}
+begin='[ ! -e "$1/{TOLD}" ] || exit 143; shift; eval "unset {UNPACK} {SETUP} {RUN};'
 become() {{ exec {SHELL} -c "$begin \\$$1\\"" {SHELL} "$own" 2>&3 3>&- 9>&-; }}
+unchanged() {{
+[ -z "${UNPACK}" ] || [ -z "$(find . -newer "$once/{STAMP}" -print | head -n 1)" ]
+}}
 prepare() {{
-[ "${SETUP}" ] || return 0
+[ "${UNPACK}${SETUP}" ] || return 0
 waited=0
 until flock -w 1 9 || [ $? = {NO_FLOCK} ] || [ $waited = {WAIT_S} ]; do
 [ ! -e "$own/{TOLD}" ] || return 143
 waited=$((waited + 1))
 done
+if [ "${UNPACK}" ]; then
+[ -d "$folder" ] || (become {UNPACK}) || return $?
+cd "$folder" || return {CANNOT_ENTER}
+fi
+[ "${SETUP}" ] || return 0
 for mark in "$once/attempt-$MUSTER_ATTEMPT-"*; do [ ! -e "$mark" ] || return "${{mark##*-}}"; done
 [ -e "$once/done-$key" ] || (become {SETUP})
 code=$?
-[ "$code" = 0 ] && : >"$once/done-$key"
+[ "$code" = 0 ] && unchanged && : >"$once/done-$key"
 [ -e "$own/{TOLD}" ] || : >"$once/attempt-$MUSTER_ATTEMPT-$code"
 return $code
 }}
@@ -61,6 +69,9 @@ a program that died of a signal is not shown.
 `setup` runs under a lock in the folder `once` that the workers of one run on this node share (see setup_records). The
 kernel takes the lock from a worker that is killed. No program inherits it. A worker that waits looks every second
 whether it was told to leave. Where there is no `flock`, or it takes too long, each worker runs `setup` by itself.
+
+A job with a bundle runs in a working copy (see working_copies), which the first worker unpacks under the same lock. A
+`setup` that leaves something in the copy is run again in the next attempt, which has a new copy.
 
 `last` makes the program replace this process: a shell at a terminal wants to lead its session.
 """

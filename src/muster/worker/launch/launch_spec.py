@@ -37,6 +37,7 @@ from muster.worker.launch.command_lines import (
     SETUP,
     SHELL,
     TOLD,
+    UNPACK,
     limits_line,
     shell_command,
     with_lighthouse,
@@ -45,9 +46,17 @@ from muster.worker.launch.environment import WorkerPlace, environment, inherited
 from muster.worker.launch.frameworks import MeetingPlace, hostfile, launched, lighthouse_program, needs_lighthouse
 from muster.worker.launch.runtime_folder import claim, give_back, give_back_if_empty, hot_folder, remove
 from muster.worker.launch.secret_files import TOKEN, Given, SecretMissing, provisions
-from muster.worker.launch.setup_records import record_folder, setup_folder, setup_key
+from muster.worker.launch.setup_records import STAMP, record_folder, setup_folder, setup_key
 from muster.worker.launch.slurm_variables import allocation_of, slurm_variables, unless_named
 from muster.worker.launch.training_path import provide, withdraw
+from muster.worker.launch.working_copies import (
+    BundleMissing,
+    NoRoomForCopy,
+    claim_copy,
+    copy_name,
+    give_back_copies,
+    unpack_line,
+)
 from muster.worker.output.segments import attempt_folder
 from muster.worker.processes.cgroups import MEMORY, PIDS, Allowance, Cgroup, CgroupRoot, make_cgroup
 
@@ -104,6 +113,7 @@ class NodeContext:
         give_back(self.workers)
         with suppress(FileNotFoundError):  # the home may be gone, and then its checkpoints have no name any more
             hot = self.hot
+            give_back_copies(hot, self.node)
             give_back_if_empty(hot / self.node, hot, hot.parent)
 
 
@@ -150,6 +160,12 @@ def equip(start: StartWorkers, worker: Worker, token: str, meeting: Meeting, con
     except SecretMissing as problem:
         remove(folder)
         raise Mistaken(str(problem)) from None
+    except BundleMissing as problem:
+        remove(folder)
+        raise Mistaken(str(problem)) from None
+    except NoRoomForCopy as problem:
+        remove(folder)
+        raise CannotStart(f"node {context.node} cannot prepare the worker: {problem}") from None
     except Refused as problem:
         raise CannotStart(f"node {context.node} cannot prepare the worker: {problem}") from None
     except (StopIteration, ValueError) as error:
@@ -176,12 +192,14 @@ def _launch_spec(
     place = _place(start, worker, folder, meeting, context)
     os.mkfifo(place.notice_path, 0o600)
     os.mkdir(place.boards_path, 0o700)
-    workdir = _workdir(start)
+    once = record_folder(context.workers, start) if start.spec.setup or start.spec.bundle else None
+    workdir, unpack = _workdir(start, context, once)
     allowance = _allowance(start.spec.role(worker.role).request, context)
     cgroup = make_cgroup(context.cgroup_root, folder.name, allowance) if context.cgroup_root.folders else None
     interactive = start.spec.interactive if worker.rank == _lead(start) else None
     variables = _variables(start, worker, place, folder, context)
     scripts = {
+        UNPACK: unpack,
         SETUP: _script(start.spec.setup, folder / "setup"),
         RUN: _script(_run_line(start, worker, folder, place), folder / "run"),
     }
@@ -194,7 +212,7 @@ def _launch_spec(
             limits=limits_line(context.umask, None if context.cgroup_root.limits(MEMORY) else allowance.memory_bytes),
             has_terminal=interactive is not None,
             groups=() if cgroup is None else cgroup.entrances,
-            once=str(record_folder(context.workers, start)) if start.spec.setup else "",
+            once="" if once is None else str(once),
             key=setup_key(start, workdir) if start.spec.setup else "",
         ),
         variables={**variables, **access, **secrets, **scripts},
@@ -292,11 +310,16 @@ def _lead(start: StartWorkers) -> int:
     return min(other.rank for other in start.gang)
 
 
-def _workdir(start: StartWorkers) -> str:
+def _workdir(start: StartWorkers, context: NodeContext, once: Path | None) -> tuple[str, str]:
+    """The folder that the worker runs in, and the line that makes it, if it is a copy of what was submitted."""
+    bundle = start.spec.bundle
+    if bundle is not None and once is not None:
+        copy = claim_copy(context.hot, context.node, copy_name(start.job, start.attempt))
+        return str(copy), unpack_line(Home(context.home).bundles, start.spec.team, bundle.id, copy, once / STAMP)
     folder = working_folder(start.spec)
     if not os.path.isdir(folder):
         raise Mistaken(f"the working directory {folder} does not exist: make it, or change `workdir`")
-    return folder
+    return folder, ""
 
 
 def _allowance(request: Request, context: NodeContext) -> Allowance:

@@ -22,6 +22,9 @@ SCRATCH = "MUSTER_SCRATCH"
 SCRATCH_PARENT = Path("/var/tmp")
 """Where they are otherwise: on a disk, which `/tmp` need not be, and kept over a restart of the machine."""
 
+DRAFT = ".new-"
+"""What stands between the name of a folder and a random end while it is being made."""
+
 _MODE = 0o700
 
 EXIT_RECORD = "exit-"

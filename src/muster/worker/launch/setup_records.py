@@ -5,11 +5,13 @@ others find how it ended. If that worker is killed, the kernel gives the lock to
 
     lock              held by the worker that runs `setup` or looks at its outcome
     attempt-N-CODE    how it ended in attempt N
+    unpacked          older than everything that was changed in the working copy since it was made
     done-KEY          it ended well with this key, and need not be run in another attempt
 
 The key stands for what may change between attempts of one run: the text of `setup`, the working directory, and the
 files that the text names. A file counts as the same while its size and the time of its last change are the same. A
-restart of the machine also counts as a change.
+restart of the machine also counts as a change. Of a job with a bundle, the bundle stands for all files; what `setup`
+leaves in the working copy is gone with the attempt, so a `setup` that changes the copy is not remembered.
 """
 
 import os
@@ -23,6 +25,8 @@ from muster.worker.processes.process_table import boot_id
 
 WAIT_S = START_TIMEOUT_MS // 1000
 """How long a worker waits for the `setup` of another one: as long as a gang may take to start."""
+
+STAMP = "unpacked"
 
 RECORDS_MOST = 256
 """Runs whose setup is remembered on one node. The oldest are forgotten, and at worst `setup` is run again."""
@@ -50,7 +54,9 @@ def setup_key(start: StartWorkers, workdir: str) -> str:
     """Stands for everything that decides whether `setup` has to be run again."""
     from hashlib import sha256  # noqa: PLC0415 (loads a large library, for jobs with a setup only)
 
-    facts = [boot_id(), start.spec.setup, workdir, *_named_files(start.spec.setup.split(), workdir)]
+    bundle = start.spec.bundle
+    place = [workdir, *_named_files(start.spec.setup.split(), workdir)] if bundle is None else ["", bundle.id]
+    facts = [boot_id(), start.spec.setup, *place]
     return sha256("\0".join(facts).encode(errors="surrogateescape")).hexdigest()[:32]
 
 

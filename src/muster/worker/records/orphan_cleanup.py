@@ -14,9 +14,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from muster.locks import has_locked
+from muster.model.ids import NodeName
 from muster.processes import ProcessEntry
 from muster.worker.gang.companion import FINISHED
-from muster.worker.launch.runtime_folder import exit_record, remove, runtime_folder
+from muster.worker.launch.runtime_folder import exit_record, hot_folder, remove, runtime_folder
+from muster.worker.launch.working_copies import give_back_copies
 from muster.worker.messages import encoded
 from muster.worker.output.segments import Segments, log_folder
 from muster.worker.processes.cgroups import Cgroup
@@ -24,7 +26,7 @@ from muster.worker.processes.process_table import boot_id, descendants, everybod
 from muster.worker.processes.signs import Signs, borne_by
 from muster.worker.processes.strays import end_strays
 from muster.worker.records.journal import JOURNAL, Journal, known_tokens
-from muster.worker.records.register import Register, Seat
+from muster.worker.records.register import Seat
 from muster.worker.training.worker_boards import FOLDER as BOARDS
 from muster.worker.training.worker_boards import found_boards
 from muster.worker.worker_reports import KILLED, exited
@@ -54,7 +56,7 @@ class OrphanCleanup:
         self._home = home
         self._workers = workers
         register = journal.register
-        self._left = _leftovers(register)
+        self._left = register.living()
         self._codes = _exit_codes(self._left, workers)
         """By token, the exit codes of workers that had ended by themselves. Read before anything is killed, so that no
         killed worker is taken for one of them."""
@@ -156,6 +158,8 @@ def sweep(folder: Path) -> tuple[str, ...]:
             alive = OrphanCleanup(journal, home, runtime_folder(home) / folder.name).sweep(PATIENCE_S)
         finally:
             journal.close()
+        if not alive:
+            give_back_copies(hot_folder(home, os.environ), NodeName(folder.name))
     seated = (f"rank {seat.rank} of {seat.job}, attempt {seat.attempt} (process {seat.pid})" for seat in alive)
     return (*strays, *seated)
 
@@ -168,12 +172,6 @@ def _lock_of(folder: Path) -> Iterator[bool]:
         yield not has_locked(lock, LOCK_WAIT_S)
     finally:
         os.close(lock)
-
-
-def _leftovers(register: Register) -> list[Seat]:
-    """Every worker that may have a process."""
-    lost = [seat for gang in register.gangs.values() for seat in gang.seats.values() if seat.end is None]
-    return [*lost, *register.doomed.values()]
 
 
 def _ignored(_: Seat) -> None:

@@ -96,6 +96,11 @@ class Register:
         """The tokens of all workers that are known here, alive or not."""
         return frozenset((*(seat.token for gang in self.gangs.values() for seat in gang.seats.values()), *self.doomed))
 
+    def living(self) -> list[Seat]:
+        """Every worker that may have a process, or is about to get one."""
+        present = [seat for gang in self.gangs.values() for seat in gang.seats.values() if seat.end is None]
+        return [*present, *self.doomed.values()]
+
     def apply(self, entry: Entry) -> None:
         """Apply one entry. An unknown entry, written by a newer version, is ignored."""
         match entry:

@@ -1,6 +1,6 @@
 """What users do with jobs, and what they see of them.
 
-submissions           submitting, and what would happen
+submissions bundles   submitting, with what files, and what would happen
 jobs starts           reading jobs, and when those that wait may start
 story                 how a job got where it is
 job_changes           cancelling, holding and changing it
@@ -12,6 +12,7 @@ logs stacks attach    what its workers print, what they are doing, and their ter
 from muster.api.routes.jobs import (
     attach,
     batch_steps,
+    bundles,
     checkpoints,
     job_changes,
     jobs,
@@ -25,6 +26,7 @@ from muster.api.routes.jobs import (
 
 ROUTERS = (
     submissions.router,
+    bundles.router,
     jobs.router,
     story.router,
     job_changes.router,

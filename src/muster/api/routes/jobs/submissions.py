@@ -16,6 +16,7 @@ from muster.api.problems.handlers import WrittenProblem
 from muster.api.rendering.explanations import dry_run_body, victims_of
 from muster.api.rendering.jobs import job_body
 from muster.api.routes.error_responses import CHANGED, errors
+from muster.api.routes.jobs.bundles import check_bundle, own_team
 from muster.api.routes.jobs.jobs import JobPath
 from muster.api.schemas.base import Because
 from muster.api.schemas.job_file import job_file_schema
@@ -29,7 +30,7 @@ from muster.model.errors import InvalidInput, NeverRuns
 from muster.model.ids import JobId
 from muster.model.plan import ReasonCode
 from muster.model.records import evolve
-from muster.model.spec import DEFAULT_TEAM, JobSpec
+from muster.model.spec import JobSpec
 
 router = APIRouter(tags=["jobs"])
 
@@ -60,12 +61,13 @@ async def submit_job(
 ) -> Job | DryRun:
     """Submit a job. When the answer comes, the job is durable in the log."""
     read = await _read(caller, request, is_keyed=bool(key))
-    spec = _of_own_team(caller, read.spec)
+    spec = evolve(read.spec, team=own_team(caller, read.spec.team))
     await require(caller, Permission.JOBS_SUBMIT, spec.team, action="jobs.submit", subject=spec.team)
     await _check_dependencies(caller, spec)
     if dry_run:
         response.status_code = 200
         return await _tried(caller, spec)
+    await check_bundle(caller, spec.team, spec.bundle)
 
     def submit(engine: Engine, now_ms: int) -> Submitted:
         return door.submit(
@@ -100,6 +102,7 @@ async def retry_job(
     record = await visible(caller, job)
     known, team = record.id, record.spec.team
     await require(caller, Permission.JOBS_SUBMIT, team, action="jobs.retry", subject=known)
+    await check_bundle(caller, team, record.spec.bundle)
 
     def retry(engine: Engine, now_ms: int) -> Submitted:
         reason = "" if body is None else body.reason
@@ -108,14 +111,6 @@ async def retry_job(
     submitted = await caller.services.ask(retry)
     response.status_code = 201 if submitted.is_new else 200
     return await _shown(caller, submitted.job)
-
-
-def _of_own_team(caller: Caller, spec: JobSpec) -> JobSpec:
-    """A job that names no team has the team of the job that submits it, if a job does."""
-    principal = caller.principal
-    if principal.attempt and spec.team == DEFAULT_TEAM:
-        return evolve(spec, team=principal.bindings[0].team)
-    return spec
 
 
 async def _read(caller: Caller, request: Request, *, is_keyed: bool) -> ReadSubmission:

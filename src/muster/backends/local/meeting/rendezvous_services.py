@@ -18,6 +18,7 @@ from muster.model.ids import JobId
 from muster.model.instructions import StartWorkers
 from muster.model.spec import JobSpec
 from muster.private_files import open_private, write_private
+from muster.worker.launch.checkpoint_path import working_folder
 from muster.worker.launch.environment import inherited
 from muster.worker.launch.frameworks import lighthouse_program, needs_lighthouse, needs_store
 from muster.worker.launch.shell_lines import python_program
@@ -75,7 +76,7 @@ class RendezvousServices:
                 "job": start.job,
                 "attempt": start.attempt,
                 "line": line,
-                "folder": os.path.join(os.path.expanduser("~"), os.path.expanduser(start.spec.workdir)),
+                "folder": working_folder(start.spec),
                 "variables": {**inherited(os.environ), **dict(start.spec.env)},
             }
             write_private(record, json.dumps(said))
