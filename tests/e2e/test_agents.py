@@ -125,6 +125,17 @@ def test_a_gang_runs_on_machines_elsewhere_and_survives_the_server_and_a_machine
     assert "root says that it is off: smoke" in shell.says("story", job)
 
 
+def test_files_of_a_workdir_are_not_sent_and_the_job_says_so(machines: Machines) -> None:
+    machines.connect("gpu1")
+    (machines.folder / "code").mkdir()
+    (machines.folder / "code" / "train.py").touch()
+    file = machines.folder / "job.yaml"
+    file.write_text("{name: code, workdir: code, resources: {gpus: 4}, run: ls}")
+    job = machines.shell.says("submit", str(file), "-q").strip()
+    assert machines.shell.type("wait", job).exit_code == 1
+    assert "are not sent to gpu1, which is another machine" in machines.shell.says("show", job)
+
+
 def test_a_gang_that_needs_two_engines_hears_that_none_spans_two(machines: Machines) -> None:
     for node in ("gpu1", "gpu2"):
         machines.connect(node)

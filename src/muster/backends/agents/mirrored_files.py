@@ -22,7 +22,7 @@ FILE_MOST = 2 * max(LOG_SEGMENT_BYTES, METRICS_BYTES)
 """How large a file may become. Agents begin a new one long before."""
 
 _NAME = re.compile(
-    r"([A-Za-z0-9_-][A-Za-z0-9_.-]{0,149})/([0-9]{1,9})/(?:metrics\.jsonl|(?:[0-9]{1,9}|uploader)/(?:[0-9]{16}\.log|complete))"
+    r"([A-Za-z0-9_-][A-Za-z0-9_.-]{0,149})/([0-9]{1,9})/(?:metrics\.jsonl|steps\.jsonl|(?:[0-9]{1,9}|uploader)/(?:[0-9]{16}\.log|complete))"
 )
 
 

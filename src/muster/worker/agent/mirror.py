@@ -17,8 +17,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from muster.worker.gang.step_records import NAME as STEPS
 from muster.worker.output.segments import COMPLETE, SUFFIX
 from muster.worker.training.metrics_file import NAME as METRICS
+
+RECORDS = (METRICS, STEPS)
+"""What attempts leave beside the output of their workers."""
 
 PIECE_BYTES = 128 << 10
 UNANSWERED_MOST = 8
@@ -118,12 +122,12 @@ def _piece(path: Path, at: int) -> bytes:
 
 
 def _files(logs: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """The files that are sent, with their sizes: output of workers and uploaders, and what jobs measured."""
+    """The files that are sent, with their sizes: output of workers and uploaders, what jobs measured, and steps of batch jobs."""
     for job in _names(logs):
         for attempt in _names(logs / job):
             for each in _names(logs / job / attempt):
                 name = f"{job}/{attempt}/{each}"
-                if each == METRICS:
+                if each in RECORDS:
                     yield from _status(logs, name)
                     continue
                 for file in _names(logs / name):

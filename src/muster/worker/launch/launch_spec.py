@@ -60,6 +60,8 @@ from muster.worker.launch.working_copies import (
 from muster.worker.output.segments import attempt_folder
 from muster.worker.processes.cgroups import MEMORY, PIDS, Allowance, Cgroup, CgroupRoot, make_cgroup
 
+NOT_SENT = "files of a relative `workdir` are not sent to {}, which is another machine: name a folder there"
+
 
 class CannotStart(Exception):
     """A worker cannot be started; the message tells its user why."""
@@ -157,12 +159,10 @@ def equip(start: StartWorkers, worker: Worker, token: str, meeting: Meeting, con
     folder = context.workers / token
     try:
         return _launch_spec(start, worker, folder, meeting, context)
-    except SecretMissing as problem:
+    except (SecretMissing, BundleMissing) as problem:
         remove(folder)
-        raise Mistaken(str(problem)) from None
-    except BundleMissing as problem:
-        remove(folder)
-        raise Mistaken(str(problem)) from None
+        is_elsewhere = isinstance(problem, BundleMissing) and meeting.given is not None
+        raise Mistaken(NOT_SENT.format(context.node) if is_elsewhere else str(problem)) from None
     except NoRoomForCopy as problem:
         remove(folder)
         raise CannotStart(f"node {context.node} cannot prepare the worker: {problem}") from None

@@ -62,12 +62,14 @@ def test_output_is_copied_as_it_grows_and_the_mark_of_its_end_comes_last(node: N
     node.write(LOG, b"x" * (2 * PIECE_BYTES + 5))
     node.write("job-1/1/0/complete", b"")
     node.write("job-1/1/metrics.jsonl", b"{}\n")
+    node.write("job-1/1/steps.jsonl", b"{}\n")
     while node.look():
         is_whole = (node.copy / LOG).stat().st_size == (node.logs / LOG).stat().st_size
         assert is_whole or not (node.copy / "job-1/1/0/complete").exists()
     assert (node.copy / LOG).read_bytes() == (node.logs / LOG).read_bytes()
     assert (node.copy / "job-1/1/0/complete").exists()
     assert (node.copy / "job-1/1/metrics.jsonl").read_bytes() == b"{}\n"
+    assert (node.copy / "job-1/1/steps.jsonl").read_bytes() == b"{}\n"
 
 
 def test_nothing_is_sent_again_after_a_new_connection(node: Node) -> None:
