@@ -122,7 +122,7 @@ def _piece(path: Path, at: int) -> bytes:
 
 
 def _files(logs: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """The files that are sent, with their sizes: output of workers and uploaders, what jobs measured, and steps of batch jobs."""
+    """The files that are sent, with their sizes: output of workers and uploaders, and records of attempts."""
     for job in _names(logs):
         for attempt in _names(logs / job):
             for each in _names(logs / job / attempt):
