@@ -4,16 +4,18 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request, Response
 
 from muster import __version__
 from muster.api import openapi
 from muster.api.deps import Deps
 from muster.api.front.body_limit import BodyLimit
 from muster.api.front.entrance import Entrance
+from muster.api.front.forwarding import Forwarding, Leader
 from muster.api.front.headers import Headers
 from muster.api.front.hosts import Hosts
 from muster.api.front.meter import Meter
+from muster.api.front.relayed_terminals import RelayedTerminals
 from muster.api.gate import check_guarded
 from muster.api.problems import handlers
 from muster.api.problems.failures import Failures
@@ -31,6 +33,7 @@ from muster.api.routes import (
     what_if,
 )
 from muster.api.services import Services
+from muster.model.errors import NotLeading
 
 _ROUTERS = (
     *jobs.ROUTERS,
@@ -52,6 +55,8 @@ def create_app(deps: Deps) -> FastAPI:
     app = _routed()
     services = app.state.services = Services(deps)
     handlers.install(app)
+    if deps.stands_by:
+        _pass_on(app, deps)
     app.add_middleware(BodyLimit, settings=deps.settings)
     app.add_middleware(Entrance, services=services)
     app.add_middleware(Hosts, allowed=deps.settings.hosts)
@@ -60,6 +65,18 @@ def create_app(deps: Deps) -> FastAPI:
     app.add_middleware(Meter, metrics=deps.metrics)
     check_guarded(app)
     return app
+
+
+def _pass_on(app: FastAPI, deps: Deps) -> None:
+    """Have a standby pass on what only the leader can do. It knows the caller by then."""
+    leader = app.state.leader = Leader(deps.control, deps.settings.conceal, deps.certificate)
+
+    async def ask_leader(request: Request, _: Exception) -> Response:
+        return await leader.answer(request)
+
+    app.add_exception_handler(NotLeading, ask_leader)
+    app.add_middleware(Forwarding, leader=leader)
+    app.add_middleware(RelayedTerminals, leader=leader, conceal=deps.settings.conceal)
 
 
 def described() -> dict[str, Any]:
@@ -89,3 +106,6 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     yield
     services: Services = app.state.services
     services.close()
+    leader: Leader | None = getattr(app.state, "leader", None)
+    if leader is not None:
+        await leader.close()

@@ -9,4 +9,6 @@ body_limit        how large the body of a request may be
 headers           the headers that every answer sends to browsers and caches
 denials           what the audit keeps of refused requests
 meter             requests counted by route and status
+forwarding        what a standby passes on to the leader
+relayed_terminals the same for terminals
 """

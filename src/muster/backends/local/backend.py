@@ -75,6 +75,8 @@ class LocalBackend(JobFiles):
         """Talk to these nodes. What ran on other nodes of this home is ended first: nothing could reach it any more."""
         super().__init__(home)
         self.on_news = on_news
+        self.leads: Callable[[], bool] = lambda: True
+        """False while another control plane may lead. Then commands wait."""
         self._probes = probes
         """What nodes measure; None when they measure nothing."""
         self._tests: deque[tuple[NodeName, int]] = deque()
@@ -159,6 +161,8 @@ class LocalBackend(JobFiles):
     def decided(self) -> None:
         """Limits and grace periods that have passed were acted upon. Without this call, supervisors enforce them."""
         self._decided_s = time.monotonic()
+        if self._commands:
+            self._ring()  # they may have waited until this was known to be the leader
 
     def limits(self) -> dict[NodeName, tuple[str, tuple[str, ...]]]:
         """How each node that is up limits its workers (`cgroup2`, `cgroup1`, `rlimits`), and what it does not limit."""
@@ -236,13 +240,14 @@ class LocalBackend(JobFiles):
 
     def _look_at_services(self) -> None:
         self._loop.after(LOOK_MS, self._look_at_services)
-        self._services.look(is_complete=self.has_caught_up)
+        if self.leads():
+            self._services.look(is_complete=self.has_caught_up)
 
     def _rung(self) -> None:
         os.eventfd_read(self._bell)
         if self._is_closing:
             self._loop.stop()
-        while self._commands:
+        while self._commands and self.leads():
             self._dispatch(self._commands.popleft())
         while self._tests:
             name, test = self._tests.popleft()
@@ -304,15 +309,9 @@ class LocalBackend(JobFiles):
         """Report that workers which no node knows do not exist."""
         if not ranks:
             return
+        job, attempt, generation = command.job, command.attempt, command.generation
         self._tell(
-            StartFailed(
-                at_ms=_now_ms(),
-                job=command.job,
-                attempt=command.attempt,
-                generation=command.generation,
-                ranks=ranks,
-                message=message,
-            )
+            StartFailed(at_ms=_now_ms(), job=job, attempt=attempt, generation=generation, ranks=ranks, message=message)
         )
 
     def _greeted(self, link: Link, hello: Message) -> None:
