@@ -24,7 +24,7 @@ SECOND_MS = 1_000
 SERVES_MS = 15 * SECOND_MS
 FAULTS_MS = 90 * SECOND_MS
 """How long faults strike."""
-CALM_MS = 60 * SECOND_MS
+CALM_MS = 150 * SECOND_MS
 """How long nothing strikes afterwards, so that everything ends."""
 MOMENT_MS = 40
 """The average time between two steps of a control plane."""
