@@ -119,6 +119,7 @@ def test_a_lease_is_asked_for_and_given_up(stores: tuple[SharedStore, SharedStor
     assert second.lease.read().holder is None
     with pytest.raises(Superseded):
         first.lease.renew(1)
+    first.lease.end_writing()
     lead(second, "b")
     first.lease.give_up(1)
     record = second.lease.read()
