@@ -37,7 +37,7 @@ MINUTES ?= 60
 ONLY ?=
 RESULTS ?= build/chaos.jsonl
 # What compiled code can break: all of it, and what `make test` runs of it, with a server and one that is killed.
-ON_COMPILED := tests/unit tests/property tests/contract tests/simulation tests/api tests/e2e tests/crash tests/local tests/launchers tests/chaos
+ON_COMPILED := tests/unit tests/property tests/contract tests/simulation tests/api tests/e2e tests/crash tests/local tests/launchers tests/chaos tests/failover
 QUICK_ON_COMPILED := tests/unit/core tests/unit/engine tests/unit/live tests/unit/store tests/contract/test_state_store.py \
 	tests/contract/test_engine_on_a_store.py tests/property/test_codec.py tests/property/test_engine.py \
 	tests/simulation/test_determinism.py tests/simulation/test_parity.py tests/e2e/test_command_line.py \

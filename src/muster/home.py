@@ -40,14 +40,28 @@ class Home:
         return self.root / "server.json"
 
     @property
+    def standbys(self) -> Path:
+        """The address and the process of each control plane that stands by, in a file named after its process."""
+        return self.root / "standbys"
+
+    @property
     def server_log(self) -> Path:
         """What the server logs."""
         return self.root / "server.log"
+
+    def server_log_of(self, port: int, *, is_second: bool) -> Path:
+        """The log of a server. A second server in the same home has one of its own, named after its port."""
+        return self.root / f"server-{port}.log" if is_second else self.server_log
 
     @property
     def server_output(self) -> Path:
         """What a server in the background has printed since its last start."""
         return self.root / "server.out"
+
+    @property
+    def standby_output(self) -> Path:
+        """The same of the control plane that was last started beside another one."""
+        return self.root / "standby.out"
 
     @property
     def nodes(self) -> Path:

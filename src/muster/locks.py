@@ -14,6 +14,11 @@ MOMENT_S = 1.0
 
 RETRY_S = 0.01
 
+SHARED_FOR = ".shared-for"
+"""Beside what a folder holds: what the processes that hold it together are for."""
+
+PURPOSE_BYTES = 4096
+
 
 def has_locked(descriptor: int, patience_s: float = 0.0, *, shared: bool = False) -> bool:
     """Lock an open file until it is closed. False when another process still holds the lock after `patience_s`."""
@@ -40,6 +45,39 @@ def alone_in(folder: Path, otherwise: str) -> Iterator[None]:
         yield
     finally:
         os.close(lock)
+
+
+@contextmanager
+def together_in(folder: Path, purpose: str, otherwise: str) -> Iterator[None]:
+    """Hold this folder together with other processes of the same purpose, and with no others."""
+    lock = _opened(folder)
+    try:
+        if not has_locked(lock, MOMENT_S, shared=True):
+            raise Refused(f"{folder}: {otherwise}")
+        with _agreed(folder / SHARED_FOR, purpose, f"{folder}: {otherwise}"):
+            yield
+    finally:
+        os.close(lock)
+
+
+@contextmanager
+def _agreed(mark: Path, purpose: str, otherwise: str) -> Iterator[None]:
+    """The first process writes the purpose down, and the others compare theirs with it."""
+    file = os.open(mark, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        if has_locked(file):
+            try:
+                os.ftruncate(file, 0)
+                os.pwrite(file, purpose.encode(), 0)
+            except OSError:  # the disk is full: without the purpose, nobody else can share
+                yield
+                return
+        # Compared by the first one too: another may have come between its two locks.
+        if not has_locked(file, MOMENT_S, shared=True) or os.pread(file, PURPOSE_BYTES, 0) != purpose.encode():
+            raise Refused(otherwise)
+        yield
+    finally:
+        os.close(file)
 
 
 def is_taken(folder: Path) -> bool:

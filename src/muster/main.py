@@ -1,4 +1,4 @@
-"""The composition root: the only place that names concrete adapters.
+"""The composition root: with `api.sharing`, the only place that names concrete adapters.
 
 python -m muster.main serve --home DIR …     what `muster up` runs
 python -m muster.main down --home DIR        ends the supervisors of a home with everything that they run
@@ -11,15 +11,12 @@ if __name__ == "__main__":
     gc.disable()
 
 import argparse
-import json
-import logging
 import os
-import signal
+import socket
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 from muster.access.attempt_keyring import grant_job_access
@@ -30,7 +27,8 @@ from muster.api.deps import Agents, Audience, Deps, Settings
 from muster.api.front.hosts import allowed_hosts
 from muster.api.lookups.estimate_file import ESTIMATES_FILE
 from muster.api.problems.concealing import concealing
-from muster.api.server import Listening, address_of, bound, serve
+from muster.api.server import Listening, StopRequest, address_of, bound, serve
+from muster.api.sharing import Sharing
 from muster.backends.agents.mirrored_files import MirroredFiles
 from muster.backends.local.backend import LocalBackend
 from muster.backends.local.ending import all_node_folders, end_supervisors
@@ -38,38 +36,38 @@ from muster.backends.local.takeover import Charge, GoverningDatabase, Wanted, ta
 from muster.core.doubtful_quotas import quota_doubts
 from muster.core.health import HealthPolicy
 from muster.formats.rules.database_url import VARIABLE as DATABASE_VARIABLE
-from muster.formats.rules.database_url import database_files, refuse_password
+from muster.formats.rules.database_url import database_files, is_shared, refuse_password
 from muster.formats.rules.server_file import HealthSettings, ServerSettings, read_server_file
 from muster.home import DEFAULT, Home
-from muster.live.address_file import announced
+from muster.live.address_file import announced, whereabouts
 from muster.live.clock import SystemClock
 from muster.live.configuration import Configuration, Fence, merge_notes
 from muster.live.control_plane import ControlPlane
 from muster.live.layout import Layout, find_layout
-from muster.live.logging import log_to
+from muster.live.leadership.lease_keeper import Lease, Unshared
+from muster.live.leadership.term import Term
+from muster.live.logging import log_to, warn
 from muster.live.publishing.metrics import Metrics
-from muster.live.watching.hang_reports import HangReports
+from muster.live.stopping import ToldToStop, end_this_process, leave_on_signals
 from muster.live.watching.health_watch import HealthWatch
 from muster.live.watching.monitor import Monitor, Watch
-from muster.live.watching.output_watch import OutputWatch
-from muster.live.watching.progress_watch import ProgressWatch
-from muster.live.watching.stack_files import StackFiles
-from muster.locks import alone_in
-from muster.model.errors import MusterError, NotFound
+from muster.live.watching.watches import watches_of
+from muster.locks import alone_in, is_taken
+from muster.model.errors import MusterError
 from muster.model.events import ObservedEvent
-from muster.model.ids import LOCAL_ENGINE, JobId
+from muster.model.ids import LOCAL_ENGINE
 from muster.model.printable import printable
 from muster.private_files import claim_folder
-from muster.processes import entry, root_warning
+from muster.processes import root_warning
 from muster.store.sql.store import SqlStore, open_store
 from muster.worker.probes.prober import ProbeSettings
 
 DEFAULT_PORT = 8470
 
+BUSY = "another control plane runs here; `muster down` ends it"
+
 SIMULATOR = (sys.executable, "-P", "-m", "muster.sim.what_if")
 """What answers what-if questions, in a process of its own."""
-
-_log = logging.getLogger("muster.main")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +80,8 @@ class Options:
     layout: Layout
     settings: ServerSettings
     wanted: Wanted
+    take_lead: bool = False
+    """Whether to ask the control plane that leads to hand over."""
     drop_changes: bool | None = None
     """Whether to drop what was changed at run time; None if that was not said."""
 
@@ -93,7 +93,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if parsed.command == "down":
             return _down(_home(parsed.home))
         return _serve(_options(parsed))
-    except _ToldToStop:
+    except ToldToStop:
         return 0
     except MusterError as error:
         sys.stderr.write(f"muster: {printable(str(error))}\n")
@@ -112,8 +112,8 @@ def _parser() -> argparse.ArgumentParser:
     serving.add_argument("--database")
     serving.add_argument("--tls-certificate")
     serving.add_argument("--tls-key")
-    for flag in ("--insecure-bind", "--take-over", "--fenced", "--new-database", "--keep-changes", "--drop-changes"):
-        serving.add_argument(flag, action="store_true")
+    for flag in ("insecure-bind", "take-over", "fenced", "new-database", "take-lead", "keep-changes", "drop-changes"):
+        serving.add_argument(f"--{flag}", action="store_true")
     ending = commands.add_parser("down")
     ending.add_argument("--home", default=DEFAULT)
     ending.add_argument("--jobs", action="store_true", help="what it does anyway; said by `muster down --jobs`")
@@ -140,6 +140,7 @@ def _options(given: argparse.Namespace) -> Options:
         layout=find_layout(home, settings, given.nodes),
         settings=settings,
         wanted=Wanted(home=home, take_over=given.take_over, is_fenced=given.fenced, new_database=given.new_database),
+        take_lead=given.take_lead,
         drop_changes=True if given.drop_changes else False if given.keep_changes else None,
     )
 
@@ -152,69 +153,78 @@ def _home(named: str) -> Path:
 
 
 def _serve(options: Options) -> int:
-    _leave_on_signals()
-    log_to(Home(options.home).server_log)
-    if warning := root_warning():
-        _log.warning(warning)
-        sys.stderr.write(f"muster: {warning}\n")
+    leave_on_signals()
+    shares = is_shared(options.database)
+    log_to(Home(options.home).server_log_of(options.listening.port, is_second=shares and is_taken(options.home)))
+    warn(root_warning(), prefix="")
     # Bound first: a start that finds the port or the database in use must change nothing but the log.
-    listener = bound(options.listening)
-    with (
-        closing(listener),
-        alone_in(options.home, "another control plane runs here; `muster down` ends it"),
-        open_store(options.database, write=True) as store,
-        _control(options, store, address_of(listener, options.listening)) as (control, deps),
-        ExitStack() as while_up,
-    ):
+    with closing(bound(options.listening)) as listener:
+        if shares:
+            with suppress(ToldToStop):
+                _share(options, listener)
+            return 0
+        with alone_in(options.home, BUSY), open_store(options.database, write=True) as store:
+            _lead(options, store, listener)
+    return 0
+
+
+def _share(options: Options, listener: socket.socket) -> None:
+    """Lead, or stand by for another control plane on the same database and in the same home."""
+    sharing = Sharing(
+        home=options.home,
+        database=options.database,
+        urls=options.settings.urls,
+        listener=listener,
+        listening=options.listening,
+        settings=_api_settings(options),
+        take_over=options.wanted.take_over,
+        take_lead=options.take_lead,
+    )
+    sharing.serve(lambda store, term, ending: _lead(options, store, listener, term, ending))
+
+
+def _lead(
+    options: Options,
+    store: SqlStore,
+    listener: socket.socket,
+    term: Term | None = None,
+    ending: StopRequest | None = None,
+) -> bool:
+    """Lead until a signal comes; then return True. With a term, also until its lease is over; then return False."""
+    url = address_of(listener, options.listening)
+    with _control(options, store, url, term, ending) as (control, deps), ExitStack() as while_up:
         local_token(options.home, store.tokens, deps.clock.now_ms())
         for warning in _warnings(options, control, store):
-            _warn(warning)
+            warn(warning)
         gc.freeze()
         gc.enable()
         control.start()
 
         def say(url: str) -> None:
-            while_up.enter_context(announced(Home(options.home).server, _whereabouts(url)))
+            while_up.enter_context(announced(Home(options.home).server, whereabouts(url)))
             with suppress(OSError):  # the output may go to a full disk
                 _greet(options, url)
 
-        with suppress(_ToldToStop):
-            serve(create_app(deps), listener, options.listening, on_listening=say)
-        if control.led_by_another is not None:
+        with suppress(ToldToStop):
+            serve(create_app(deps), listener, options.listening, on_listening=say, ending=ending)
+        if control.led_by_another is not None and term is None:
             raise control.led_by_another
-    return 0
-
-
-class _ToldToStop(BaseException):
-    """A signal told this process to stop: interrupt the current work, and close everything on the way out."""
-
-
-def _leave_on_signals() -> None:
-    """Raise `_ToldToStop` on a signal. The HTTP server first answers open requests, then raises the signal again."""
-
-    def leave(number: int, _frame: object) -> None:
-        raise _ToldToStop(number)
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, leave)
-
-
-def _end_this_process() -> None:
-    """Another process leads. The writer's thread sends this signal, and the thread that serves handles it."""
-    os.kill(os.getpid(), signal.SIGTERM)
+    return ending is None or not ending.is_asked
 
 
 @contextmanager
-def _control(options: Options, store: SqlStore, url: str) -> Iterator[tuple[ControlPlane, Deps]]:
+def _control(
+    options: Options, store: SqlStore, url: str, term: Term | None, ending: StopRequest | None
+) -> Iterator[tuple[ControlPlane, Deps]]:
     """The control plane with its store and its backend. When it ends, the workers go on."""
-    charge = take_charge(
-        options.wanted, GoverningDatabase(name=store.name, is_empty=not store.log.version, record=store.cluster)
-    )
+    charge = take_charge(options.wanted, _governing(store, term))
     options.layout.keep(options.home)
     clock, metrics = SystemClock(), Metrics()
     probes = _probes(options.settings.health, is_shared=options.layout.is_shared)
+    lease: Lease = Unshared() if term is None else term.keeper
     backend = LocalBackend(options.home, options.layout.cluster.nodes, leadership=charge.leadership, probes=probes)
-    watches = _watches(options, backend, clock.now_ms())
+    backend.leads = lambda: lease.is_valid
+    watches = watches_of(options.home, backend, _health_watch(options.settings.health, backend, clock.now_ms()))
     try:
         control = ControlPlane(
             log=store.log,
@@ -222,16 +232,14 @@ def _control(options: Options, store: SqlStore, url: str) -> Iterator[tuple[Cont
             archive=store.jobs,
             backend=backend,
             clock=clock,
-            configuration=Configuration(
-                cluster=options.layout.cluster,
-                rules=options.settings.rules,
-                drop_changes=bool(options.drop_changes),
-                fence=_fence(charge, store),
-            ),
+            configuration=_configuration(options, _fence(charge, store)),
             on_round=metrics.on_round,
-            on_step_down=_end_this_process,
+            on_step_down=end_this_process if ending is None else ending.ask,
             numbers_from=charge.highest_number,
+            lease=lease,
         )
+        if term is not None:
+            term.keeper.is_working = lambda: control.is_working
         metrics.watch(control)
         backend.on_news = control.nudge
         metrics.watch_progress(watches.progress)
@@ -249,7 +257,7 @@ def _control(options: Options, store: SqlStore, url: str) -> Iterator[tuple[Cont
             last_output_ms=watches.output.last_output_ms,
             kept_stacks=watches.stack_files.read,
             health=watches.health,
-            job_key=grant_job_access(options.home, url).key,
+            job_key=grant_job_access(options.home, ",".join(options.settings.urls) or url).key,
             simulator=SIMULATOR,
             kept_estimates=options.home / ESTIMATES_FILE,
             agents=_agents(options, backend),
@@ -267,29 +275,12 @@ def _control(options: Options, store: SqlStore, url: str) -> Iterator[tuple[Cont
         backend.close()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Watches:
-    """What looks at measured values and at output, and what it needs."""
-
-    health: HealthWatch
-    progress: ProgressWatch
-    output: OutputWatch
-    hangs: HangReports
-    stack_files: StackFiles
-
-
-def _watches(options: Options, backend: LocalBackend, now_ms: int) -> Watches:
-    stack_files = StackFiles(options.home)
-    hangs = HangReports(stacks=backend.stacks, keep=stack_files.keep)
-    progress = ProgressWatch(hangs=hangs)
-    return Watches(
-        health=_health_watch(options.settings.health, backend, now_ms),
-        progress=progress,
-        output=OutputWatch(
-            printed_bytes=partial(_printed_bytes, backend), reports_steps=progress.reports_steps, hangs=hangs
-        ),
-        hangs=hangs,
-        stack_files=stack_files,
+def _configuration(options: Options, fence: Fence | None) -> Configuration:
+    return Configuration(
+        cluster=options.layout.cluster,
+        rules=options.settings.rules,
+        drop_changes=bool(options.drop_changes),
+        fence=fence,
     )
 
 
@@ -303,12 +294,10 @@ def _agents(options: Options, backend: LocalBackend) -> Agents:
     )
 
 
-def _printed_bytes(backend: LocalBackend, job: JobId, attempt: int, rank: int) -> int:
-    """How much a worker has printed."""
-    try:
-        return backend.read_output(job, attempt, rank, -1, 1).end
-    except NotFound:
-        return 0
+def _governing(store: SqlStore, term: Term | None) -> GoverningDatabase:
+    """The database, whose record begins an epoch with a lease if there is a term."""
+    record = store.cluster if term is None else term
+    return GoverningDatabase(name=store.name, is_empty=not store.log.version, record=record)
 
 
 def _api_settings(options: Options) -> Settings:
@@ -357,12 +346,6 @@ def _fence(charge: Charge, store: SqlStore) -> Fence | None:
     return Fence(last_words=charge.last_words, on_recorded=store.cluster.forget_former)
 
 
-def _whereabouts(url: str) -> str:
-    """The address and the process of the server, for programs that look for it."""
-    own = entry(os.getpid())
-    return json.dumps({"url": url, "pid": os.getpid(), "start_ticks": 0 if own is None else own.start_ticks})
-
-
 def _greet(options: Options, url: str) -> None:
     nodes = options.layout.cluster.nodes
     gpus = sum(node.gpus for node in nodes)
@@ -380,13 +363,6 @@ def _warnings(options: Options, control: ControlPlane, store: SqlStore) -> Itera
         yield from merge_notes(control.merge, is_told=options.drop_changes is not None)
     yield from (doubt.message for doubt in quota_doubts(control.view.rules.teams, options.layout.cluster.nodes))
     yield shared_account_warning(store.tokens.all(), SystemClock().now_ms())
-
-
-def _warn(text: str) -> None:
-    """Say it where an operator looks: on the terminal, and in the log."""
-    if text:
-        sys.stderr.write(f"muster: warning: {text}\n")
-        _log.warning(text)
 
 
 def _down(home: Path) -> int:

@@ -1,5 +1,8 @@
 """The schema that migrations make is the one that the code expects, whichever version a database comes from."""
 
+import ast
+from pathlib import Path
+
 import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
@@ -18,7 +21,7 @@ from muster.store.codec import decode_job, encode
 from muster.store.sql import SqlStore, open_store
 from muster.store.sql.database import Database
 from muster.store.sql.digests import seal
-from muster.store.sql.schema import REVISION, VERSION_TABLE, jobs, metadata
+from muster.store.sql.schema import OLDEST_COMPATIBLE, REVISION, VERSION_TABLE, jobs, metadata
 from muster.store.sql.store import host_of
 from muster.store.sql.upgrade import bring_up_to_date, migrations
 from tests.builders import a_job
@@ -160,3 +163,56 @@ def migrate_and_fail(database: Database) -> None:
         bring_up_to_date(connection, database.name)
         assert inspect(connection).get_table_names() != []
         raise ZeroDivisionError
+
+
+ADDITIONS = frozenset({"add_column", "create_table", "create_index", "bulk_insert"})
+"""What a migration may do so that the Muster of the revision before works with the new schema too."""
+
+
+@pytest.mark.parametrize("revision", [each for each in REVISIONS if each >= OLDEST_COMPATIBLE])
+def test_a_migration_from_the_oldest_compatible_one_on_only_adds(revision: str) -> None:
+    assert not_additions(Path(SCRIPTS.get_revision(revision).path).read_text("utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("op.add_column('jobs', sa.Column('image', Words))", []),
+        ("op.create_table('images', sa.Column('id', Number, nullable=False))", []),
+        ("op.drop_column('jobs', 'name')", ["drop_column"]),
+        ("op.alter_column('jobs', 'name', nullable=True)", ["alter_column"]),
+        ("op.execute('UPDATE jobs SET name = 1')", ["execute"]),
+        ("op.add_column('jobs', sa.Column('image', Words, nullable=False))", ["a column that must be given"]),
+        ("op.add_column('jobs', sa.Column('image', Words, nullable=False, server_default=''))", []),
+    ],
+)
+def test_what_is_not_an_addition_is_found(text: str, expected: list[str]) -> None:
+    assert not_additions(text) == expected
+
+
+def not_additions(text: str) -> list[str]:
+    """The operations of a migration that the Muster of the revision before would not survive."""
+    found = []
+    for call in (node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)):
+        target = call.func
+        if not isinstance(target, ast.Attribute) or getattr(target.value, "id", "") != "op":
+            continue
+        if target.attr not in ADDITIONS:
+            found.append(target.attr)
+        written = ast.unparse(call)
+        if target.attr == "add_column" and "nullable=False" in written and "server_default" not in written:
+            found.append("a column that must be given")
+    return found
+
+
+def test_a_store_to_which_a_newer_muster_only_added_is_used(url: str) -> None:
+    with open_store(url, write=True) as store, store._database.writing("change") as connection:
+        connection.execute(text("ALTER TABLE jobs ADD COLUMN image TEXT"))
+        connection.execute(text("CREATE TABLE images (id INTEGER)"))
+        connection.execute(text(f"UPDATE {VERSION_TABLE} SET version_num = 'r9999'"))
+    with open_store(url, write=True) as store:
+        world = World(log=store.log)
+        live(world)
+        assert store.jobs.page(JobFilter(), limit=3).jobs
+        assert store.audit.verify().is_whole
+    open_store(url, write=False).close()

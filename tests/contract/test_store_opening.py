@@ -64,7 +64,11 @@ def test_two_writers_that_slip_past_the_lock_do_not_write_over_each_other(store:
 @pytest.mark.parametrize("write", [True, False])
 def test_a_store_of_a_newer_muster_is_refused(url: str, write: bool) -> None:
     with open_store(url, write=True) as store:
-        change(store, f"UPDATE {VERSION_TABLE} SET version_num = 'r9999'")
+        change(
+            store,
+            f"UPDATE {VERSION_TABLE} SET version_num = 'r9999'",
+            "UPDATE schema_compatibility SET oldest = 'r9999'",
+        )
     with pytest.raises(TooNew, match=r"'r9999'.*use the newer Muster"):
         open_store(url, write=write)
 

@@ -16,4 +16,5 @@ problems            every error as a problem document
 openapi __main__    the OpenAPI document, and printing it
 dashboard           the dashboard as it is built into the package
 server              listening, and stopping in order
+sharing             a control plane that stands by, leads, and stands by again
 """

@@ -12,7 +12,7 @@ from muster.backends.agents.switchboard import Switchboard
 from muster.backends.base import LiveBackend
 from muster.core.health import HealthPolicy
 from muster.live.clock import Clock
-from muster.live.control_plane import ControlPlane
+from muster.live.leadership.reading import Readable
 from muster.live.publishing.metrics import Metrics
 from muster.live.watching.health_watch import HealthWatch
 from muster.live.watching.progress_watch import JobProgress
@@ -68,7 +68,12 @@ class Agents:
 class Deps:
     """Everything that the API calls."""
 
-    control: ControlPlane
+    control: Readable
+    """The control plane, which leads or stands by."""
+    stands_by: bool = False
+    """True when what only the leader can do is passed on to it."""
+    certificate: Path | None = None
+    """The certificate of this server, which is trusted as the leader's too."""
     tokens: TokenStore
     audit: AuditTrail
     events: EventPages

@@ -33,16 +33,33 @@ class Listening:
     """Listen on the network without TLS, because something in front of the server does TLS."""
 
 
+class StopRequest:
+    """Lets another thread end `serve`, as a signal does."""
+
+    def __init__(self, within_s: int = STOP_S) -> None:
+        self.within_s = within_s
+        """How long requests that are being answered may delay the end."""
+        self.is_asked = False
+
+    def ask(self) -> None:
+        """End soon."""
+        self.is_asked = True
+
+
 def serve(
     app: FastAPI,
     listener: socket.socket,
     listening: Listening,
     *,
     on_listening: Callable[[str], None] = lambda _: None,
+    ending: StopRequest | None = None,
 ) -> None:
-    """Serve until SIGINT or SIGTERM. `on_listening` is called with the address once requests are accepted."""
+    """Serve until SIGINT or SIGTERM. `on_listening` is called with the address once requests are accepted.
+
+    The listener is left open, so that those who connect afterwards wait for the next server on it.
+    """
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(serve_on(app, listener, listening, on_listening=on_listening))
+        runner.run(serve_on(app, listener.dup(), listening, on_listening=on_listening, ending=ending))
 
 
 async def serve_on(
@@ -51,9 +68,12 @@ async def serve_on(
     listening: Listening,
     *,
     on_listening: Callable[[str], None] = lambda _: None,
+    ending: StopRequest | None = None,
 ) -> None:
-    """Like `serve`, inside an event loop that already runs."""
-    server = _Server(_config(app, listening), address_of(listener, listening), on_listening)
+    """Like `serve`, inside an event loop that already runs. The listener is closed at the end."""
+    ending = ending or StopRequest()
+    config = _config(app, listening, ending.within_s)
+    server = _Server(config, address_of(listener, listening), on_listening, ending)
     app.state.server = server
     await server.serve(sockets=[listener])
 
@@ -94,7 +114,7 @@ def _check_safe(listening: Listening) -> None:
     )
 
 
-def _config(app: FastAPI, listening: Listening) -> uvicorn.Config:
+def _config(app: FastAPI, listening: Listening, stop_s: int) -> uvicorn.Config:
     http, websocket = bounded()
     return uvicorn.Config(
         app,
@@ -104,7 +124,7 @@ def _config(app: FastAPI, listening: Listening) -> uvicorn.Config:
         access_log=False,
         server_header=False,
         timeout_keep_alive=KEEP_ALIVE_S,
-        timeout_graceful_shutdown=STOP_S,
+        timeout_graceful_shutdown=stop_s,
         ssl_certfile=listening.certificate,
         ssl_keyfile=listening.key,
     )
@@ -113,10 +133,16 @@ def _config(app: FastAPI, listening: Listening) -> uvicorn.Config:
 class _Server(uvicorn.Server):
     """Reports the address it listens on, and ends the streams before it waits for requests to end."""
 
-    def __init__(self, config: uvicorn.Config, url: str, on_listening: Callable[[str], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, url: str, on_listening: Callable[[str], None], ending: StopRequest
+    ) -> None:
         super().__init__(config)
         self._url = url
         self._on_listening = on_listening
+        self._ending = ending
+
+    async def on_tick(self, counter: int) -> bool:
+        return self._ending.is_asked or await super().on_tick(counter)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)

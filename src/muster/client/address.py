@@ -3,9 +3,10 @@
     url     MUSTER_URL     login.json (`muster login`)    server.json (`muster up`)
     token   MUSTER_TOKEN   login.json                     token
 
-A stored token is sent only to the server it was made for. The one in the file `token` goes only to the process that
-`server.json` names, while that process lives. Another process that listens on this machine, even later at the same
-port, does not get it.
+Where several control planes share a database, the addresses of all of them are given, separated by commas. A stored
+token is sent only to the servers it was made for. The one in the file `token` goes only to the processes that
+`server.json` and the files in `standbys` name, while they live. Another process that listens on this machine, even
+later at the same port, does not get it.
 """
 
 import json
@@ -28,6 +29,8 @@ class Address:
 
     url: str
     token: str = ""
+    others: tuple["Address", ...] = ()
+    """Where else to try: other control planes on the same database."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,8 +43,19 @@ class Server:
 
 
 def find_server(home: Path) -> Server | None:
-    """The server that runs for this home, if there is one."""
-    record = read_record(Home(home).server)
+    """The server that runs for this home, if there is one. Of several it is the one that leads."""
+    return _server(Home(home).server)
+
+
+def find_standbys(home: Path) -> list[Server]:
+    """The control planes of this home that stand by."""
+    found = [_server(record) for record in sorted(Home(home).standbys.glob("*.json"))]
+    leader = find_server(home)
+    return [each for each in found if each is not None and (leader is None or each.pid != leader.pid)]
+
+
+def _server(path: Path) -> Server | None:
+    record = read_record(path)
     match record.get("url"), record.get("pid"), record.get("start_ticks"):
         case str(url), int(pid), int(start_ticks) if is_same(pid, start_ticks):
             return Server(url=url, pid=pid, start_ticks=start_ticks)
@@ -54,8 +68,10 @@ def find_address(
 ) -> Address:
     """The address to use. Arguments win over the environment, and the environment wins over files."""
     home = home_folder(environment)
-    found = _url(url or environment.get("MUSTER_URL"), home)
-    return Address(url=found, token=token or environment.get("MUSTER_TOKEN") or _token(found, home))
+    given = token or environment.get("MUSTER_TOKEN")
+    urls = _urls(url or environment.get("MUSTER_URL"), home)
+    first, *others = [Address(url=each, token=given or _token(each, home)) for each in urls]
+    return Address(url=first.url, token=first.token, others=tuple(others))
 
 
 def read_record(path: Path) -> dict[str, object]:
@@ -67,14 +83,20 @@ def read_record(path: Path) -> dict[str, object]:
     return value if isinstance(value, dict) else {}
 
 
-def _url(said: str | None, home: Path) -> str:
+def _urls(said: str | None, home: Path) -> list[str]:
     if said:
-        return checked_url(said)
+        return checked_urls(said)
     for record in (Home(home).login, Home(home).server):
         url = read_record(record).get("url")
         if isinstance(url, str) and url:
-            return checked_url(url)
+            here = find_standbys(home) if record == Home(home).server else []
+            return [*checked_urls(url), *(each.url for each in here if each.url != url)]
     raise Unreachable(f"no server is known: {Home(home).server} is not there; {START_A_SERVER}")
+
+
+def checked_urls(urls: str) -> list[str]:
+    """The addresses in a list that is separated by commas. Raises `InvalidInput` when one is not that of a server."""
+    return list(dict.fromkeys(checked_url(url.strip()) for url in urls.split(",") if url.strip() or "," not in urls))
 
 
 def checked_url(url: str) -> str:
@@ -92,10 +114,9 @@ def checked_url(url: str) -> str:
 def _token(url: str, home: Path) -> str:
     """The token that is stored for exactly this server."""
     login = read_record(Home(home).login)
-    if login.get("url") == url:
+    if url in str(login.get("url") or "").split(","):
         return str(login.get("token") or "")
-    server = find_server(home)
-    if server is None or server.url != url:
+    if url not in [server.url for server in (find_server(home), *find_standbys(home)) if server is not None]:
         return ""
     try:
         return Home(home).token.read_text("utf-8").strip()

@@ -17,6 +17,7 @@ from muster.model.errors import (
     MusterError,
     NotFound,
     Refused,
+    TimedOut,
     TooLarge,
     TooMany,
     Unauthenticated,
@@ -34,6 +35,7 @@ _KINDS: tuple[type[MusterError], ...] = (
     Conflict,
     TooMany,
     Unavailable,
+    TimedOut,
 )
 _BY_CODE = {kind.code: kind for kind in _KINDS}
 _BY_STATUS = {kind.http_status: kind for kind in reversed(_KINDS)}

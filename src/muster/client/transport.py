@@ -2,7 +2,8 @@
 
 A request is repeated only when that cannot do anything twice: it never left this machine, the server said that nothing
 was done (429, 503), or doing it twice is the same as doing it once (`repeatable`). A request with a key is repeated
-under its key also when the answer takes too long: a user who has to do that by hand would have two jobs.
+under its key also when the answer takes too long: a user who has to do that by hand would have two jobs. With several
+addresses the next try goes to the next one: any of them answers, or passes the request on to the leader.
 """
 
 import os
@@ -11,6 +12,7 @@ import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from http import HTTPStatus
 from typing import Any
 
 import httpx
@@ -26,6 +28,8 @@ CONNECT_TIMEOUT_S = 5.0
 SILENCE_S = 45.0
 """How long a stream may be silent. The server sends a heartbeat after 15 s without an event."""
 TRIES = 5
+NOTHING_DONE = (429, 503)
+"""Statuses with which the server says that nothing was done."""
 CONNECT_TRIES = 3
 """A user who forgot to start a server wants to know at once. A server that restarts is back in a second or two."""
 KEYED_TRIES = 2
@@ -34,6 +38,11 @@ KEY = "Idempotency-Key"
 FIRST_PAUSE_S = 0.2
 PAUSE_MAX_S = 10.0
 """A user at a prompt does not wait longer than this, even if the server asks for it."""
+
+FAILOVER_ROUNDS = 3
+"""Rounds through several addresses beyond the usual tries: until another control plane leads."""
+FAILOVER_TIMEOUT_S = 10.0
+"""How long an answer may take where another address can be asked: the first may belong to a process that is stopped."""
 
 Query = Mapping[str, Any]
 Sleep = Callable[[float], None]
@@ -51,22 +60,36 @@ class Transport:
         tries: int = TRIES,
         sleep: Sleep = time.sleep,
     ) -> None:
-        self.address = address
+        self._addresses = (address, *address.others)
+        self._at = 0
         self.sleep = sleep
-        self._tries = tries
-        headers = {"Authorization": f"Bearer {address.token}"} if address.token else {}
-        self._http = httpx.Client(
-            base_url=address.url,
-            headers=headers,
-            timeout=httpx.Timeout(timeout_s, connect=min(timeout_s, CONNECT_TIMEOUT_S)),
-            transport=below,
-            verify=_trusted(address.url),
-            trust_env=not is_loopback_url(address.url),  # A proxy cannot reach a server on loopback.
-        )
+        self._tries = (tries + FAILOVER_ROUNDS) * len(self._addresses) if address.others else tries
+        timeout_s = min(timeout_s, FAILOVER_TIMEOUT_S) if address.others else timeout_s
+        self._clients = [_client(each, below, timeout_s) for each in self._addresses]
+
+    @property
+    def address(self) -> Address:
+        """The address that the next request goes to."""
+        return self._addresses[self._at]
+
+    @property
+    def _http(self) -> httpx.Client:
+        return self._clients[self._at]
 
     def close(self) -> None:
         """Close the connections."""
-        self._http.close()
+        for client in self._clients:
+            client.close()
+
+    def move_on(self) -> None:
+        """Try the next address from now on, if there is another."""
+        self._at = (self._at + 1) % len(self._addresses)
+
+    def _pause(self, tried: int, asked_s: float = 0.0) -> None:
+        """Move on to the next address, and wait after each round through all of them."""
+        self.move_on()
+        if tried % len(self._addresses) == 0:
+            self.sleep(asked_s or backoff_s(tried // len(self._addresses)))
 
     def send(
         self,
@@ -86,25 +109,38 @@ class Transport:
         `body` is sent as JSON, and `content` as it is.
         """
         timeout = self._http.timeout if timeout_s is None else httpx.Timeout(timeout_s, connect=CONNECT_TIMEOUT_S)
-        request = self._http.build_request(
-            method, path, params=_given(query), json=body, content=content, headers=headers, timeout=timeout
-        )
-        tried, keyed = 0, KEY in request.headers
+        tried, keyed = 0, headers is not None and KEY in headers
         while True:
             tried += 1
+            request = self._http.build_request(
+                method, path, params=_given(query), json=body, content=content, headers=headers, timeout=timeout
+            )
             try:
                 response = self._http.send(request)
             except httpx.TransportError as error:
-                if tried >= self._tries or not _may_repeat(error, repeatable=repeatable, keyed=keyed, tried=tried):
+                if tried >= self._tries or not self._may_repeat(error, repeatable=repeatable, keyed=keyed, tried=tried):
                     raise unreachable(error, self.address.url, submits=keyed) from None
-                self.sleep(backoff_s(tried))
+                self._pause(tried)
                 continue
             if response.is_success:
                 return response
             failure = problem(response, file=file)
-            if response.status_code not in (429, 503) or not failure.retry_helps or tried >= self._tries:
+            is_unanswered = response.status_code == HTTPStatus.GATEWAY_TIMEOUT and repeatable and self._has_others
+            may_help = failure.retry_helps and (response.status_code in NOTHING_DONE or is_unanswered)
+            if not may_help or tried >= self._tries:
                 raise failure
-            self.sleep(_asked_pause_s(response) or backoff_s(tried))
+            self._pause(tried, _asked_pause_s(response))
+
+    @property
+    def _has_others(self) -> bool:
+        return len(self._addresses) > 1
+
+    def _may_repeat(self, error: httpx.TransportError, *, repeatable: bool, keyed: bool, tried: int) -> bool:
+        if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
+            return self._has_others or tried < CONNECT_TRIES
+        if isinstance(error, httpx.TimeoutException):
+            return (keyed and tried < KEYED_TRIES) or (repeatable and self._has_others)
+        return repeatable and isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError)
 
     def json(self, method: str, path: str, **details: Any) -> Any:
         """The JSON document in the answer to a request."""
@@ -130,13 +166,18 @@ class Transport:
             with self._http.stream("GET", path, params=_given(query), headers=headers, timeout=timeout) as response:
                 if not response.is_success:
                     response.read()
+                    self.move_on()
                     raise problem(response)
                 begun = True
                 yield response
         except httpx.ReadTimeout as error:
-            raise Silent(self.address.url) if begun else unreachable(error, self.address.url) from None
+            url = self.address.url
+            self.move_on()
+            raise Silent(url) if begun else unreachable(error, url) from None
         except httpx.TransportError as error:
-            raise unreachable(error, self.address.url) from None
+            url = self.address.url
+            self.move_on()
+            raise unreachable(error, url) from None
 
 
 class Silent(Unreachable):
@@ -144,6 +185,18 @@ class Silent(Unreachable):
 
     def __init__(self, url: str) -> None:
         super().__init__(f"the server at {url} has fallen silent; try again, and look at its server.log")
+
+
+def _client(address: Address, below: httpx.BaseTransport | None, timeout_s: float) -> httpx.Client:
+    """The connections to one address."""
+    return httpx.Client(
+        base_url=address.url,
+        headers={"Authorization": f"Bearer {address.token}"} if address.token else {},
+        timeout=httpx.Timeout(timeout_s, connect=min(timeout_s, CONNECT_TIMEOUT_S)),
+        transport=below,
+        verify=_trusted(address.url),
+        trust_env=not is_loopback_url(address.url),  # A proxy cannot reach a server on loopback.
+    )
 
 
 def _trusted(url: str) -> ssl.SSLContext | bool:
@@ -160,14 +213,6 @@ def _trusted(url: str) -> ssl.SSLContext | bool:
 def backoff_s(tried: int) -> float:
     """Seconds before the next try: longer each time, with jitter so that clients do not retry at the same moment."""
     return min(PAUSE_MAX_S, FIRST_PAUSE_S * 2.0 ** (tried - 1)) * random.uniform(0.75, 1.25)
-
-
-def _may_repeat(error: httpx.TransportError, *, repeatable: bool, keyed: bool, tried: int) -> bool:
-    if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
-        return tried < CONNECT_TRIES
-    if isinstance(error, httpx.TimeoutException):
-        return keyed and tried < KEYED_TRIES
-    return repeatable and isinstance(error, httpx.NetworkError | httpx.RemoteProtocolError)
 
 
 def _asked_pause_s(response: httpx.Response) -> float:

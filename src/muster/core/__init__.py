@@ -14,4 +14,5 @@ stragglers             which ranks of a training are slow, and whether it stands
 health                 from signals to a verdict about a node
 doubtful_quotas        quotas that cannot be kept
 pricing                what a job would use up, and what that costs
+lease                  when a leader may act, and when another may take its place
 """

@@ -8,6 +8,8 @@ clock                      what time it is
 publishing                 what was written, brought to readers: events, the view, history, metrics
 watching                   what nodes and trainings measure, and the verdicts that follow
 saved_states housekeeping  the engine's state saved for the next start, and what is done when no request waits
+leadership                 several control planes on one database: the lease, and what a standby does
 layout                     the nodes that this machine is used as
 address_file logging       where the server is, and its own log
+stopping                   how a signal ends the server
 """

@@ -1,5 +1,6 @@
 """Writes a file that says where the server is, while it runs. A full disk only delays that."""
 
+import json
 import logging
 import os
 from collections.abc import Iterator
@@ -9,8 +10,15 @@ from threading import Event, Thread
 
 from muster.model.limits import WRITE_RETRY_MS
 from muster.private_files import write_private
+from muster.processes import entry
 
 _log = logging.getLogger("muster.live")
+
+
+def whereabouts(url: str) -> str:
+    """The address and the process of this server, for programs that look for it."""
+    own = entry(os.getpid())
+    return json.dumps({"url": url, "pid": os.getpid(), "start_ticks": 0 if own is None else own.start_ticks})
 
 
 @contextmanager
@@ -25,7 +33,9 @@ def announced(path: Path, text: str) -> Iterator[None]:
     finally:
         is_over.set()
         with suppress(FileNotFoundError):
-            path.replace(_last(path))
+            # Another control plane of this home may have written its own whereabouts since.
+            if path.read_text("utf-8", "replace") == text:
+                path.replace(_last(path))
 
 
 def _write_later(path: Path, text: str, is_over: Event) -> None:

@@ -25,13 +25,16 @@ from muster.live.clock import Clock
 from muster.live.configuration import Configuration, configure
 from muster.live.housekeeping import Housekeeping
 from muster.live.inbox import Action, Inbox, WriterRequest
+from muster.live.leadership.fenced_sends import FencedSends
+from muster.live.leadership.lease_keeper import Lease, Unshared
+from muster.live.leadership.reading import ClusterRole
 from muster.live.publishing.feed import Feed
 from muster.live.publishing.history_keeper import HistoryKeeper
 from muster.live.publishing.published_log import PublishedLog, Waiting
 from muster.live.publishing.publisher import Publisher
 from muster.model.array import JobRecord
 from muster.model.audit import AuditEntry
-from muster.model.errors import Conflict, InvalidInput, MusterError, Refused, Unavailable
+from muster.model.errors import Conflict, InvalidInput, MusterError, Refused, Superseded, Unavailable
 from muster.model.events import ENGINE, Event, GangsFound, ObservedEvent
 from muster.model.job import Job
 from muster.model.limits import CATCH_UP_MS, QUIET_MS, STEP_DOWN_MS, STORE_LOOK_MS, STORE_SILENCE_MS, WRITE_RETRY_MS
@@ -87,8 +90,11 @@ class ControlPlane:
         on_round: Callable[[WriterRound], None] = lambda _: None,
         on_step_down: Callable[[], None] = lambda: None,
         numbers_from: int = 0,
+        lease: Lease | None = None,
     ) -> None:
+        """Without a lease it leads as long as it has the store to itself."""
         self._event_log = log
+        self._lease = Unshared() if lease is None else lease
         self._states = states
         self._archive = archive
         self._waiting = Waiting()
@@ -148,6 +154,21 @@ class ControlPlane:
         return Unavailable(f"{message}, look before you ask again", brief="the store does not answer")
 
     @property
+    def role(self) -> ClusterRole:
+        """`standby` from the moment at which another may lead, even if this one has not noticed yet."""
+        return ClusterRole.LEADER if self._lease.is_valid else ClusterRole.STANDBY
+
+    @property
+    def is_working(self) -> bool:
+        """True unless the writer has stopped, or its store does not answer."""
+        return not self.has_stopped and self.silence is None
+
+    @property
+    def leader_url(self) -> str:
+        """Empty: it leads itself, or does not know who does."""
+        return ""
+
+    @property
     def view(self) -> View:
         """What is durable at present. Any thread may keep and read it, because it never changes."""
         return self._publisher.view
@@ -198,7 +219,7 @@ class ControlPlane:
         engine = Engine(
             scenario=Scenario(now_ms=0, cluster=ClusterSpec()),
             log=PublishedLog(self._event_log, self._waiting, self._written),
-            backend=self._backend,
+            backend=FencedSends(self._backend, self._lease),
             saved=saved,
             numbers_from=self._numbers_from,
             archive=self._archive,
@@ -281,6 +302,7 @@ class ControlPlane:
                 self._event_log.check()
 
     def _run_round(self, requests: Sequence[WriterRequest[Any]]) -> None:
+        self._lease.check()
         engine, now_ms = self._engine, self._clock.now_ms()
         began_s = time.perf_counter()
         may_decide = not self._hearing_s  # read before the last poll of the backend
@@ -326,11 +348,12 @@ class ControlPlane:
             self._refuse_for_a_while(_not_now(error))
             try:
                 self._event_log.check()
+                self._lease.check()
                 self._take_up()
                 self._engine.audit(_recovered(self._clock.now_ms(), error))
             except Refused as again:
                 error, refused_s = again, refused_s or time.monotonic()
-                if time.monotonic() - refused_s > STEP_DOWN_MS / 1000:
+                if isinstance(again, Superseded) or time.monotonic() - refused_s > STEP_DOWN_MS / 1000:
                     self._step_down(again)
             except (Unavailable, Conflict) as again:
                 error, refused_s = again, None

@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import re
+import sys
 from datetime import UTC, datetime
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
@@ -14,6 +15,8 @@ from muster.private_files import open_private
 _USUAL = frozenset(logging.makeLogRecord({}).__dict__) | {"message", "asctime", "taskName", "color_message"}
 _SECRET = re.compile(r"muster_[0-9a-f]{12}_[A-Za-z0-9_-]+|~[A-Za-z0-9_-]{43}|(?i:bearer)[ .]+[A-Za-z0-9._~+/-]{8,}=*")
 HIDDEN = "(hidden)"
+
+_log = logging.getLogger("muster.live")
 
 
 class JsonLines(logging.Formatter):
@@ -42,6 +45,13 @@ def log_to(path: Path, *, level: int = logging.INFO) -> logging.Handler:
     root.addHandler(handler)
     root.setLevel(level)
     return handler
+
+
+def warn(text: str, *, prefix: str = "warning: ") -> None:
+    """Say it where an operator looks: on the terminal, and in the log. Nothing when there is nothing to say."""
+    if text:
+        sys.stderr.write(f"muster: {prefix}{text}\n")
+        _log.warning(text)
 
 
 class _PrivateFile(RotatingFileHandler):

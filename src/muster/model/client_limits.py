@@ -125,6 +125,9 @@ DENIALS_REMEMBERED = 1_000
 AUDIT_SUBJECT_CHARS = 200
 """Characters that the audit keeps of a name: the longest id and the longest route fit."""
 
+CONTROL_PLANES = 9
+"""Addresses of control planes on one database. Two or three are usual."""
+
 ALLOWED_HOSTS = 100
 HOST_CHARS = 255
 """Names that a server answers to, and the length of a name, which DNS bounds."""

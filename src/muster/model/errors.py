@@ -7,6 +7,7 @@
     ├── Unauthenticated         it is not known who asks
     ├── Refused                 understood, but not allowed
     │   └── NeverRuns           … because a job can never run here as things are configured
+    │   └── Superseded          … because another control plane leads since
     ├── NotFound
     ├── Conflict                the state changed in between; try again
     │   └── KeyReused           the key of the request was used for another request
@@ -14,6 +15,7 @@
     ├── TooMany                 more at once than is allowed; try again later
     ├── Unavailable             not now: a queue or the disk is full, the database does not answer, the writer stopped
     │   └── Unreachable         … because no server answers there, or it is not a Muster server
+    │   └── NotLeading          … because this control plane stands by, and only the leader can do it
     ├── TimedOut                it did not happen within the given time
     ├── JobFailed               a job ended without the result that was asked for
     ├── Corrupted               what was stored is not what was written
@@ -89,6 +91,12 @@ class NeverRuns(Refused):
         super().__init__(message)
 
 
+class Superseded(Refused):
+    """Another control plane leads since: this one can write nothing more under its epoch."""
+
+    code = "superseded"
+
+
 class NotFound(MusterError):
     """The thing that was asked for does not exist."""
 
@@ -152,6 +160,12 @@ class Unreachable(Unavailable):
     """No Muster server answers at the address that was tried."""
 
     code = "unreachable"
+
+
+class NotLeading(Unavailable):
+    """The control plane stands by. Only the one that leads can do what was asked for."""
+
+    code = "not_leading"
 
 
 class TimedOut(MusterError):

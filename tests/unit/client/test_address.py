@@ -93,3 +93,35 @@ def test_muster_and_its_answers_load_no_http_library() -> None:
     program = "import sys, muster, muster.client.answers, muster.cli.main; print('httpx' in sys.modules); muster.Client"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+def test_several_addresses_are_separated_by_commas(home: Path) -> None:
+    environment = {"MUSTER_HOME": str(home), "MUSTER_URL": f"{FAR}/, {HERE}", "MUSTER_TOKEN": "mine"}
+    address = find_address(environment=environment)
+    assert (address.url, [each.url for each in address.others]) == (FAR, [HERE])
+    assert {each.token for each in address.others} == {"mine"}
+
+
+def test_each_of_several_servers_gets_only_the_token_that_is_meant_for_it(home: Path) -> None:
+    address = find_address(f"{FAR},{HERE}", environment={"MUSTER_HOME": str(home)})
+    assert (address.token, [each.token for each in address.others]) == ("", ["local-secret"])
+
+
+def test_one_wrong_address_of_several_is_said(home: Path) -> None:
+    with pytest.raises(InvalidInput, match="ftp"):
+        find_address(f"{HERE},ftp://far", environment={"MUSTER_HOME": str(home)})
+
+
+def test_control_planes_that_stand_by_on_this_machine_are_found_too(home: Path) -> None:
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        found = entry(child.pid)
+        assert found is not None
+        record = {"url": "http://127.0.0.1:8471", "pid": found.pid, "start_ticks": found.start_ticks}
+        (home / "standbys").mkdir()
+        (home / "standbys" / f"{child.pid}.json").write_text(json.dumps(record), "utf-8")
+        (home / "standbys" / "dead.json").write_text(json.dumps({**record, "start_ticks": 1}), "utf-8")
+        address = find_address(environment={"MUSTER_HOME": str(home)})
+        assert [(each.url, each.token) for each in address.others] == [("http://127.0.0.1:8471", "local-secret")]
+    finally:
+        child.communicate(b"\n")

@@ -10,4 +10,6 @@ headers           the headers that every answer sends to browsers and caches
 compression       long answers in fewer bytes
 denials           what the audit keeps of refused requests
 meter             requests counted by route and status
+forwarding        what a standby passes on to the leader
+relayed_terminals the same for terminals
 """

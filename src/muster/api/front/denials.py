@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from muster.access.audit_entries import entry
 from muster.access.principal import Principal
 from muster.formats.text.units import time_text
-from muster.live.control_plane import ControlPlane
+from muster.live.leadership.reading import Readable
 from muster.model.audit import AuditEntry
 from muster.model.client_limits import DENIALS_REMEMBERED, DENIALS_S
 from muster.model.errors import Unavailable
@@ -45,7 +45,7 @@ class _Counted:
 class Denials:
     """Counts denials on the event loop. The writer writes their entries, like all other entries."""
 
-    def __init__(self, control: ControlPlane, now_ms: Callable[[], int]) -> None:
+    def __init__(self, control: Readable, now_ms: Callable[[], int]) -> None:
         self._control = control
         self._now_ms = now_ms
         self._counted: dict[Key, _Counted] = {}

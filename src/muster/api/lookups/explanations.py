@@ -30,7 +30,7 @@ from muster.core.offline import Decision, Rejection, decide, explain_decided
 from muster.core.snapshot import Snapshot
 from muster.estimates.sampling import Arrival
 from muster.estimates.starts import RECENT_ARRIVALS, StartEstimate
-from muster.live.control_plane import ControlPlane
+from muster.live.leadership.reading import Readable
 from muster.model.array import ArrayRecord, JobRecord
 from muster.model.errors import TooMany
 from muster.model.ids import JobId
@@ -79,7 +79,7 @@ class TriedJob:
 class Explanations:
     """Computes explanations, estimates and dry runs, one after another."""
 
-    def __init__(self, control: ControlPlane, records: Records, kept: Path | None = None) -> None:
+    def __init__(self, control: Readable, records: Records, kept: Path | None = None) -> None:
         """`kept` is the file in which given estimates outlive a restart; without it they do not."""
         self._control = control
         self._records = records

@@ -6,7 +6,7 @@ from functools import lru_cache
 from itertools import islice
 
 from muster.api.lookups.records import Records
-from muster.live.control_plane import ControlPlane
+from muster.live.leadership.reading import Readable
 from muster.model.array import JobRecord
 from muster.model.client_limits import PAGE_SPEC_CHARS
 from muster.model.limits import DOCUMENTS_KEPT, JOBS_SCANNED, WATCHER_PAGE_EVENTS
@@ -27,7 +27,7 @@ class Found:
 class JobList:
     """Walks through jobs in the order of their submission. Only for the thread of the event loop."""
 
-    def __init__(self, control: ControlPlane, records: Records) -> None:
+    def __init__(self, control: Readable, records: Records) -> None:
         self._control = control
         self._records = records
         self._active = ActiveJobs(control.view)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from muster.live.control_plane import ControlPlane
+from muster.live.leadership.reading import Readable
 from muster.model.array import ArrayRecord, JobRecord
 from muster.model.errors import NotFound, TooMany, Unavailable
 from muster.model.ids import JobId
@@ -19,7 +19,7 @@ T = TypeVar("T")
 class Records:
     """Looks jobs up. The archive is read on separate threads, so that nothing else waits when it does not answer."""
 
-    def __init__(self, control: ControlPlane, archive: JobArchive) -> None:
+    def __init__(self, control: Readable, archive: JobArchive) -> None:
         self._control = control
         self._archive = archive
         self._threads = ThreadPoolExecutor(ARCHIVE_THREADS, thread_name_prefix="archive")

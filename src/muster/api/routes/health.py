@@ -20,10 +20,18 @@ router = APIRouter(tags=["operation"])
     responses={**errors(), 503: {"model": Health, "description": "The writer has stopped; people can still read."}},
 )
 async def check_health(services: Annotated[Services, Depends(Open())], response: Response) -> Health:
-    """`degraded` while nothing can be written. The HTTP status is 503 once only a restart of the server helps."""
+    """`degraded` while nothing can be written, or a standby cannot follow the log.
+
+    The HTTP status is 503 once only a restart of the server helps.
+    """
     control = services.deps.control
     if control.has_stopped:
         response.status_code = 503
-    if control.trouble:
-        return Health(status="degraded", version=__version__, reason=control.brief_trouble)
-    return Health(status="ok", version=__version__, reason=None)
+    reason = control.brief_trouble if control.trouble else None
+    return Health(
+        status="ok" if reason is None else "degraded",
+        version=__version__,
+        reason=reason,
+        role=control.role.value,
+        leader=control.leader_url or None,
+    )

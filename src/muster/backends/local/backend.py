@@ -74,6 +74,8 @@ class LocalBackend(JobFiles):
         """Talk to these nodes. What ran on other nodes of this home is ended first: nothing could reach it any more."""
         super().__init__(home)
         self.on_news = on_news
+        self.leads: Callable[[], bool] = lambda: True
+        """False while another control plane may lead. Then commands wait."""
         self._probes = probes
         """What nodes measure; None when they measure nothing."""
         self._tests: deque[tuple[NodeName, int]] = deque()
@@ -156,6 +158,8 @@ class LocalBackend(JobFiles):
     def decided(self) -> None:
         """Limits and grace periods that have passed were acted upon. Without this call, supervisors enforce them."""
         self._decided_s = time.monotonic()
+        if self._commands:
+            self._ring()  # they may have waited until this was known to be the leader
 
     def limits(self) -> dict[NodeName, tuple[str, tuple[str, ...]]]:
         """How each node that is up limits its workers (`cgroup2`, `cgroup1`, `rlimits`), and what it does not limit."""
@@ -223,18 +227,17 @@ class LocalBackend(JobFiles):
         try:
             self._pruning.begin()
             self._look_at_services()
-            for link in self._links.values():
-                link.open()
+            self._nodes.open()
             self._loop.run()
         finally:
-            for link in self._links.values():
-                link.close()
+            self._nodes.close()
             self._ports.close()
             self._loop.close()
 
     def _look_at_services(self) -> None:
         self._loop.after(LOOK_MS, self._look_at_services)
-        self._services.look(is_complete=self.has_caught_up)
+        if self.leads():
+            self._services.look(is_complete=self.has_caught_up)
 
     def _rung(self) -> None:
         os.eventfd_read(self._bell)
@@ -243,12 +246,10 @@ class LocalBackend(JobFiles):
         self._nodes.admit()
         while self._fenced:
             self._forget(*self._fenced.popleft())
-        while self._commands:
+        while self._commands and self.leads():
             self._dispatch(self._commands.popleft())
         while self._tests:
-            name, test = self._tests.popleft()
-            if self._links[name].hello.get("probes"):
-                self._links[name].say({"test": test})
+            self._nodes.test(*self._tests.popleft())
         self._training.send()
         for node, number in self._numbers.to_acknowledge():
             if self._links[node].is_up:

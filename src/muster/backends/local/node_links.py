@@ -48,6 +48,22 @@ class NodeLinks:
     def __iter__(self) -> Iterator[Link]:
         return iter(self.by_name.values())
 
+    def open(self) -> None:
+        """Find all supervisors, or wait for them."""
+        for link in self:
+            link.open()
+
+    def close(self) -> None:
+        """Disconnect from all. They go on."""
+        for link in self:
+            link.close()
+
+    def test(self, node: NodeName, number: int) -> None:
+        """Have a node run its test, if it knows how."""
+        link = self.by_name[node]
+        if link.hello.get("probes"):
+            link.say({"test": number})
+
     def limits(self) -> dict[NodeName, tuple[str, tuple[str, ...]]]:
         """How each node that is up limits its workers, and what it does not limit."""
         return {

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from muster.client import Client
-from muster.client.address import Server, find_server
+from muster.client.address import Server, find_server, find_standbys
 from muster.home import Home
 from muster.locks import is_taken
 from muster.model.errors import InvalidInput, MusterError, NotFound, Refused, TimedOut, Unavailable
@@ -31,28 +31,29 @@ LOG_LINES = 12
 ANSWER_S = 2.0
 
 
-def start_detached(command: Sequence[str], home: Path) -> Server:
-    """Start a server in the background, and return it once it answers."""
+def start_detached(command: Sequence[str], home: Path, *, beside: Server | None = None) -> Server:
+    """Start a server in the background, and return it once it answers. `beside` is one that it stands by for."""
     claim_folder(home)
     begin = _size(Home(home).server_log)
-    with os.fdopen(open_private(Home(home).server_output, os.O_TRUNC | os.O_APPEND), "wb") as output:
+    output_file = Home(home).server_output if beside is None else Home(home).standby_output
+    with os.fdopen(open_private(output_file, os.O_TRUNC | os.O_APPEND), "wb") as output:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True, close_fds=True
         )
 
     def answers() -> Server | None:
-        server = find_server(home)
-        if server is not None and server.pid == process.pid and _is_well(server):
-            return server
+        for server in (find_server(home), *find_standbys(home)):
+            if server is not None and server.pid == process.pid and _is_well(server):
+                return server
         if process.poll() is not None:
-            said = _last_words(home, begin)
+            said = _last_words(home, begin, output_file)
             raise _meant(process.returncode)(f"the server ended at once, with exit code {process.returncode}; {said}")
         return None
 
     server = _poll(answers, START_S)
     if server is None:
         # The server may still come up. The next command then finds it by its record.
-        raise TimedOut(f"the server does not answer after {START_S:.0f} s; {_last_words(home, begin)}")
+        raise TimedOut(f"the server does not answer after {START_S:.0f} s; {_last_words(home, begin, output_file)}")
     return server
 
 
@@ -76,9 +77,10 @@ def end_server(home: Path, *, then_kill: bool = False) -> Ending | None:
     endings: list[Ending] = []
 
     def nobody_is_there() -> bool | None:
-        server = find_server(home)
-        if server is not None:
-            endings.append(_end(server.pid, server.start_ticks, then_kill=then_kill))
+        # Those that stand by end first, so that none of them leads for a moment.
+        for server in (*find_standbys(home), find_server(home)):
+            if server is not None:
+                endings.append(_end(server.pid, server.start_ticks, then_kill=then_kill))
         return None if is_taken(home) else True
 
     if _poll(nobody_is_there, START_S) is None:
@@ -146,9 +148,9 @@ def _poll(look: Callable[[], T | None], patience_s: float) -> T | None:
     return found
 
 
-def _last_words(home: Path, begin: int) -> str:
+def _last_words(home: Path, begin: int, output: Path) -> str:
     """What the server printed since it was started, and what it logged."""
-    places = (Home(home).server_output, 0), (Home(home).server_log, begin)
+    places = (output, 0), (Home(home).server_log, begin)
     told = [(path, lines[-LOG_LINES:]) for path, start in places if (lines := _lines(path, start))]
     if not told:
         return f"it said nothing; see {Home(home).server_log}"

@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
+from urllib.parse import urlsplit
 
 import typer
 
@@ -43,6 +44,9 @@ Fenced = Annotated[
 NewDatabase = Annotated[
     bool, typer.Option("--new-database", help="Go on although this machine runs what the database does not know.")
 ]
+TakeLead = Annotated[
+    bool, typer.Option("--take-lead", help="Where another control plane leads on this database: have it hand over.")
+]
 DropChanges = Annotated[
     bool | None,
     typer.Option(
@@ -70,6 +74,7 @@ def up(
     take_over: TakeOver = False,
     fenced: Fenced = False,
     new_database: NewDatabase = False,
+    take_lead: TakeLead = False,
     drop_changes: DropChanges = None,
     detach: Detach = False,
     output: Printed = Output.TABLE,
@@ -94,15 +99,16 @@ def up(
     }
     options = {name: str(value) for name, value in said.items() if value is not None}
     asked = {"insecure-bind": insecure_bind, "take-over": take_over, "fenced": fenced, "new-database": new_database}
-    asked |= {"drop-changes": drop_changes is True, "keep-changes": drop_changes is False}
+    asked |= {"take-lead": take_lead, "drop-changes": drop_changes is True, "keep-changes": drop_changes is False}
     flags = [f"--{name}" for name, is_asked in asked.items() if is_asked]
     command = [*serve_command({"home": str(folder), **options}), *flags]
-    running = find_server(folder)
+    leader = find_server(folder)
+    running = None if leader is not None and _is_to_stand_by(options, leader) else leader
     if not detach:
         _become(command, folder, running)
     from muster.cli.server.server_process import start_detached, start_warnings
 
-    server = running or start_detached(command, folder)
+    server = running or start_detached(command, folder, beside=leader)
     if running is None:
         for warning in filter(None, (root_warning(), *start_warnings(folder))):
             note(warning)
@@ -112,6 +118,17 @@ def up(
         _tell(server.url, folder, was_running=running is not None, is_default=home is None)
     if running is not None:
         _tell_unheeded(running, options | dict.fromkeys((flag.removeprefix("--") for flag in flags), ""))
+
+
+def _is_to_stand_by(options: dict[str, str], leader: "Server") -> bool:
+    """True when another control plane is to be started on a database that the running one shares with it."""
+    from muster.formats.rules.database_url import VARIABLE, is_shared
+    from muster.formats.rules.server_file import ServerSettings, read_server_file
+
+    settings = read_server_file(options["config"]) if "config" in options else ServerSettings()
+    database = options.get("database") or os.environ.get(VARIABLE) or settings.database or ""
+    port = options.get("port") or settings.port
+    return is_shared(database) and port is not None and int(port) != urlsplit(leader.url).port
 
 
 def _become(command: list[str], folder: Path, running: "Server | None") -> NoReturn:

@@ -32,3 +32,8 @@ def database_files(url: str) -> tuple[tuple[Path, str], ...]:
     """The file of a SQLite database, and what to call it where its path is not shown. Else nothing."""
     prefix = "sqlite:///"
     return ((Path(url.removeprefix(prefix)), "the database"),) if url.startswith(prefix) else ()
+
+
+def is_shared(url: str) -> bool:
+    """True when several control planes can share the database: on PostgreSQL, not in a file."""
+    return url.startswith(("postgresql:", "postgresql+", "postgres:"))

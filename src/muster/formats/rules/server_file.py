@@ -21,7 +21,7 @@ from muster.formats.rules.configured_cluster import CLUSTER, ConfiguredCluster, 
 from muster.formats.scenarios.references import read_references, team_at
 from muster.formats.text.document import Document, Problems, read_settings
 from muster.formats.text.units import BadValue, duration_ms, duration_text, milli, shown
-from muster.model.client_limits import ALLOWED_HOSTS, HOST_CHARS
+from muster.model.client_limits import ALLOWED_HOSTS, CONTROL_PLANES, HOST_CHARS
 from muster.model.closed_rules import beyond_those_above, closed
 from muster.model.errors import InvalidInput
 from muster.model.ids import LOCAL_ENGINE
@@ -47,6 +47,19 @@ def host_name(value: object) -> str:
 
 HostName = Annotated[str, PlainValidator(host_name)]
 
+_ADDRESS = re.compile(r"https?://[^/?#\s@,]+")
+
+
+def server_address(value: object) -> str:
+    """The address of a control plane, with its scheme and without a path."""
+    address = text(value).rstrip("/")
+    if not _ADDRESS.fullmatch(address):
+        raise BadValue(f"{shown(value)} is not the address of a server", "such as https://a.example.org:8470")
+    return address
+
+
+ServerAddress = Annotated[str, PlainValidator(server_address)]
+
 
 class ServerWire(Wire):
     """Where and how to listen, and where to keep things."""
@@ -57,6 +70,8 @@ class ServerWire(Wire):
     """The port; 0 takes any that is free. Left out: 8470."""
     database: Text | None = None
     """`postgresql://…`, perhaps with a password. Left out: `MUSTER_DATABASE`, or a file under `--home`."""
+    urls: Annotated[list[ServerAddress], Field(max_length=CONTROL_PLANES)] = Field(default_factory=list)
+    """The addresses of all control planes on this database, for jobs and for each other."""
     tls_certificate: Text | None = None
     """A certificate with its chain, in PEM, beside this file unless it is absolute."""
     tls_key: Text | None = None
@@ -151,6 +166,8 @@ class ServerSettings:
     host: str | None = None
     port: int | None = None
     database: str | None = None
+    urls: tuple[str, ...] = ()
+    """The addresses of all control planes on the database."""
     tls_certificate: Path | None = None
     tls_key: Path | None = None
     insecure_bind: bool = False
@@ -191,6 +208,7 @@ def read_server_file(source: str | Path) -> ServerSettings:
         host=wire.server.host,
         port=wire.server.port,
         database=wire.server.database,
+        urls=tuple(wire.server.urls),
         tls_certificate=_beside(folder, wire.server.tls_certificate),
         tls_key=_beside(folder, wire.server.tls_key),
         insecure_bind=wire.server.insecure_bind,

@@ -12,7 +12,8 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
-from muster.live.control_plane import ControlPlane, WriterRound
+from muster.live.control_plane import WriterRound
+from muster.live.leadership.reading import ClusterRole, Readable
 from muster.live.publishing.attempts import Attempts
 from muster.live.watching.progress_watch import ProgressWatch
 from muster.model.events import HEALTH, Event, EvictionOrdered, JobStarted, JobSubmitted, NodeChanged
@@ -57,11 +58,11 @@ class Metrics:
         self._answers = self._histogram("muster_http_answer_seconds", "Until an answer began.", _MOMENTS_S, "route")
         self.watchers: float = 0
         """Open event streams."""
-        self._control: ControlPlane | None = None
+        self._control: Readable | None = None
         self._attempts: Attempts | None = None
         self._version = 0
 
-    def watch(self, control: ControlPlane) -> None:
+    def watch(self, control: Readable) -> None:
         """Follow a control plane from now on. Called once, before its writer starts."""
         self._control = control
         self._attempts = Attempts(control.state)
@@ -105,7 +106,7 @@ class Metrics:
             except Exception:  # noqa: BLE001 - metrics must not stop the writer
                 _log.exception("events could not be counted")
 
-    def _count(self, event: Event, control: ControlPlane) -> None:
+    def _count(self, event: Event, control: Readable) -> None:
         match event:
             case JobSubmitted(spec=spec):
                 self._submissions.labels(spec.tier).inc()
@@ -139,7 +140,7 @@ class Metrics:
 class _ViewFigures(Collector):
     """Gauges, computed when a scraper asks."""
 
-    def __init__(self, metrics: Metrics, control: ControlPlane) -> None:
+    def __init__(self, metrics: Metrics, control: Readable) -> None:
         self._metrics = metrics
         self._control = control
         self._counting = Counting()
@@ -168,6 +169,8 @@ class _ViewFigures(Collector):
         yield GaugeMetricFamily("muster_quarantined_gangs", strangers, value=counts.quarantined)
         is_up = 0 if self._control.has_stopped or self._control.trouble else 1
         yield GaugeMetricFamily("muster_writer_up", "1 while changes can be written.", value=is_up)
+        leads = 1 if self._control.role is ClusterRole.LEADER else 0
+        yield GaugeMetricFamily("muster_leader", "1 while this control plane leads, 0 on a standby.", value=leads)
         yield GaugeMetricFamily("muster_log_version", "Events in the log.", value=view.version)
         yield GaugeMetricFamily("muster_event_watchers", "Event streams that are open.", value=self._metrics.watchers)
 
@@ -175,7 +178,7 @@ class _ViewFigures(Collector):
 class _TrainingFigures(Collector):
     """Step times and verdicts of running jobs, computed when a scraper asks."""
 
-    def __init__(self, progress: ProgressWatch, control: ControlPlane) -> None:
+    def __init__(self, progress: ProgressWatch, control: Readable) -> None:
         self._progress = progress
         self._control = control
 

@@ -5,4 +5,5 @@ progress_watch            how far trainings are, which ranks are slow, and which
 output_watch              when jobs that report no steps last printed anything
 hang_reports stack_files  jobs that stand still, reported with the stacks of their ranks
 health_watch              verdicts on nodes and GPUs
+watches                   all of them, put together
 """

@@ -22,12 +22,16 @@
     wait_invariants               how long a job may wait in a crowd
     refolding                     what the log folds to, against the state of the engine
     partial_gangs                 how long a part of a gang may outlive the rest
+    failover                      schedules in which control planes that share a database are lost and replaced
+    simulated_plane               one of them: the production engine and lease, stopped anywhere
+    simulated_database            the lease, the log and the nodes that they share
     violations                    what was found wrong
 
 `python -m muster.sim.campaign 0..300` runs schedules and prints what was found.
 """
 
 from muster.sim.campaign.campaign import check_crowd, check_schedule
+from muster.sim.campaign.failover import check_failover
 from muster.sim.campaign.violations import Violations
 
-__all__ = ["Violations", "check_crowd", "check_schedule"]
+__all__ = ["Violations", "check_crowd", "check_failover", "check_schedule"]

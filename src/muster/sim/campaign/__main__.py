@@ -1,6 +1,7 @@
 """`python -m muster.sim.campaign [FIRST..LAST] [--processes N]`: run schedules, show progress, print what was found.
 
-Every number stands for a schedule of faults, and every fifth also for a crowd, which takes longer.
+Every number stands for a schedule of faults and one of leaders that are lost, and every fifth also for a crowd, which
+takes longer.
 """
 
 import argparse
@@ -12,6 +13,7 @@ from itertools import chain
 
 from muster.model.policy import HOUR_MS
 from muster.sim.campaign.campaign import check_crowd, check_schedule
+from muster.sim.campaign.failover import check_failover
 from muster.sim.campaign.violations import Violations
 
 SCHEDULES = 10_000
@@ -33,26 +35,30 @@ class Tally:
     partial_gangs: int = 0
     partial_ms: int = 0
     crowds: int = 0
+    failovers: int = 0
     longest_wait_ms: int = 0
     broken: list[str] = field(default_factory=list)
 
     def take(self, found: Violations) -> None:
         """Count one schedule, and print its story if it is among the first broken ones."""
-        self.schedules += not found.is_crowd
+        self.schedules += not found.is_crowd and not found.is_failover
         self.crowds += found.is_crowd
+        self.failovers += found.is_failover
         self.longest_wait_ms = max(self.longest_wait_ms, found.longest_wait_ms)
         self.events += found.events
         self.partial_gangs += found.partial_gangs
         self.partial_ms = max(self.partial_ms, found.partial_ms)
         if found:
-            self.broken.append(f"{found.seed}{' (crowd)' if found.is_crowd else ''}")
+            kind = " (crowd)" if found.is_crowd else " (failover)" if found.is_failover else ""
+            self.broken.append(f"{found.seed}{kind}")
             if len(self.broken) <= SHOWN:
                 sys.stdout.write(f"{_over()}{found}\n")
 
     def progress(self) -> str:
         """The progress in one line."""
         seconds = time.monotonic() - self.began_s
-        return f"{self.schedules} of {self.total} schedules, {len(self.broken)} broken, {seconds:.0f} s"
+        done = max(self.schedules, self.failovers)
+        return f"{done} of {self.total} schedules, {len(self.broken)} broken, {seconds:.0f} s"
 
     def summary(self) -> str:
         """What is printed at the end."""
@@ -62,7 +68,7 @@ class Tally:
         )
         waits = f"{self.crowds} crowds, in which no job waited for more than {self.longest_wait_ms / HOUR_MS:.1f} h"
         return (
-            f"{_over()}{self.progress()}\n{partial}\n{waits}\n"
+            f"{_over()}{self.progress()}\n{partial}\n{waits}\n{self.failovers} schedules of lost leaders\n"
             f"{self.events} events, all invariants checked after each; {verdict}\n"
         )
 
@@ -79,8 +85,13 @@ def seeds(text: str) -> range:
 
 
 def check(number: int) -> list[Violations]:
-    """Run the schedule that a number stands for, and the crowd if there is one."""
-    return [check_schedule(number), *([] if number % CROWD_EVERY else [check_crowd(number)])]
+    """Run the schedules that a number stands for, and the crowd if there is one."""
+    return [check_schedule(number), check_failover(number), *([] if number % CROWD_EVERY else [check_crowd(number)])]
+
+
+def check_only_failover(number: int) -> list[Violations]:
+    """Run only the schedule in which leaders are lost."""
+    return [check_failover(number)]
 
 
 def main(arguments: list[str]) -> int:
@@ -88,11 +99,13 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m muster.sim.campaign", description="Run random fault schedules.")
     parser.add_argument("seeds", nargs="?", default=f"0..{SCHEDULES}", help="one number, or FIRST..LAST")
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--only-failover", action="store_true", help="only schedules in which leaders are lost")
     given = parser.parse_args(arguments)
     numbers = seeds(given.seeds)
     tally = Tally(total=len(numbers))
     with ProcessPoolExecutor(given.processes) as pool:
-        for found in chain.from_iterable(pool.map(check, numbers, chunksize=AT_ONCE)):
+        checked = check_only_failover if given.only_failover else check
+        for found in chain.from_iterable(pool.map(checked, numbers, chunksize=AT_ONCE)):
             tally.take(found)
             if tally.schedules % AT_ONCE == 0 and sys.stdout.isatty():
                 sys.stdout.write(f"\r{tally.progress()} ")

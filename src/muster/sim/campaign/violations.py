@@ -9,6 +9,7 @@ class Violations:
 
     seed: int
     is_crowd: bool = False
+    is_failover: bool = False
     problems: tuple[str, ...] = ()
     at_ms: int = 0
     during: str = ""
@@ -29,7 +30,7 @@ class Violations:
         return bool(self.problems)
 
     def __str__(self) -> str:
-        name = f"{'crowd' if self.is_crowd else 'schedule'} {self.seed}"
+        name = f"{'crowd' if self.is_crowd else 'failover' if self.is_failover else 'schedule'} {self.seed}"
         if not self.problems:
             return f"{name}: {self.events} events, nothing wrong"
         lines = [f"{name}: at {self.at_ms} ms, after {self.during}:", *self.problems]

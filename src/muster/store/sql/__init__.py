@@ -1,7 +1,8 @@
 """Everything kept in one SQL database: a SQLite file on one machine, PostgreSQL elsewhere.
 
 store                              opens the database and offers all ports
-database                           connections: many readers, at most one writer
+database shared_database           connections: many readers, at most one writer, whose place another may take
+lease fencing                      which control plane may write: the lease of one epoch, checked in every transaction
 sqlite file_identity               SQLite, and whether its files are still in place
 postgres                           PostgreSQL
 failures                           what a driver's errors mean

@@ -11,6 +11,7 @@ from sqlalchemy.exc import DBAPIError
 from muster.failpoints import failpoint
 from muster.model.errors import Refused
 from muster.store.sql.failures import in_own_words
+from muster.store.sql.fencing import check_epoch
 
 
 class Host(Protocol):
@@ -61,6 +62,8 @@ class Database:
         self._writer_engine = host.writer()
         self._writer: Connection | None = None
         self._turn = RLock()
+        self.epoch: int | None = None
+        """The epoch under which this process writes; None where no lease is needed to write."""
         self.before_writing: Callable[[Connection], None] | None = None
         """What has to be done before anything else is written, if it could not be done when the database was opened."""
 
@@ -79,6 +82,7 @@ class Database:
         with in_own_words(self.name), self._turn, self._writing_connection() as connection:
             self.host.check_place()
             with connection.begin():
+                self._check_epoch(connection)
                 yield connection
                 failpoint(f"{what}.before-commit")
             failpoint(f"{what}.after-commit")
@@ -90,12 +94,18 @@ class Database:
         with in_own_words(self.name), self._turn, self._writing_connection() as connection:
             self.host.check_place()
             self.host.check_claim(connection)
+            with connection.begin():
+                self._check_epoch(connection)
+
+    def _check_epoch(self, connection: Connection) -> None:
+        if self.epoch is not None:
+            check_epoch(connection, self.epoch, self.name)
 
     @contextmanager
     def _writing_connection(self) -> Iterator[Connection]:
         """The connection that may write, made again if it was lost."""
         if not self._may_write:
-            raise Refused(f"{self.name} was opened for reading only")
+            raise Refused(f"{self.name} was opened for reading only, or another process writes to it now")
         if self._writer is None:
             self._writer = self._claimed()
         try:

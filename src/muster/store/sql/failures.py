@@ -28,9 +28,9 @@ SQLITE_DAMAGED = frozenset({1, 11, 19, 20, 24, 26})
 here is tested against the schema, and can fail only if the schema or the rows are not what was written."""
 
 POSTGRES_FULL = "53100"
-POSTGRES_NOT_NOW = ("08", "25006", "28", "40", "42501", "53", "55", "57", "58", "3D")
-"""SQLSTATEs or their prefixes: connection, standby, access, serialisation, rights, resources, locks, operator
-intervention, system, no such database."""
+POSTGRES_NOT_NOW = ("08", "25006", "25P03", "28", "40", "42501", "53", "55", "57", "58", "3D")
+"""SQLSTATEs or their prefixes: connection, standby, a transaction idle for too long, access, serialisation, rights,
+resources, locks, operator intervention, system, no such database."""
 POSTGRES_DAMAGED = ("22", "23", "42", "XX001", "XX002")
 
 

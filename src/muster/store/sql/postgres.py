@@ -14,6 +14,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 from muster.model.errors import Refused
 from muster.model.limits import STORE_CLAIM_MS, STORE_CONNECT_S, STORE_READ_MS, STORE_READERS, STORE_WRITE_MS
+from muster.model.machines.lease import LEASE_ANSWER_MS
 
 T = TypeVar("T")
 
@@ -28,6 +29,18 @@ HOLDER = text(
     " AND l.objid::bigint = hashtext(current_schema())::bigint & 4294967295 LIMIT 1"
 )
 
+EVICT = text(
+    "SELECT pg_terminate_backend(l.pid) FROM pg_locks l"
+    " WHERE l.locktype = 'advisory' AND l.granted AND l.classid = :lock AND l.pid <> pg_backend_pid()"
+    " AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+    " AND l.objid::bigint = hashtext(current_schema())::bigint & 4294967295"
+)
+
+IDENTITY = text(
+    "SELECT concat_ws('/', system_identifier, current_database(), current_schema()) FROM pg_control_system()"
+)
+
+MIGRATING = text("SELECT pg_advisory_xact_lock(:lock, hashtext(current_schema()))")
 
 KEEPALIVES = ("SET tcp_keepalives_idle = 30", "SET tcp_keepalives_interval = 10", "SET tcp_keepalives_count = 3")
 """So the server releases the lock of a lost machine after a minute, and not after hours."""
@@ -69,6 +82,13 @@ class Postgres:
         _prepare(engine, "SET synchronous_commit = on", *KEEPALIVES, answer_ms=STORE_WRITE_MS)
         return engine
 
+    def renewer(self) -> Engine:
+        """A connection for the lease, which gives up soon. A beat that a crash could undo would mislead the others."""
+        bounds = {"connect_timeout": str(LEASE_ANSWER_MS // 1000), "tcp_user_timeout": str(LEASE_ANSWER_MS)}
+        engine = create_engine(self._url.update_query_dict(bounds), poolclass=NullPool)
+        _prepare(engine, "SET synchronous_commit = on", answer_ms=LEASE_ANSWER_MS)
+        return engine
+
     def claim(self, connection: Connection) -> None:
         """Take the lock. It belongs to the connection: a writer that has lost the connection has lost the lock.
 
@@ -82,6 +102,19 @@ class Postgres:
             if not isinstance(error.orig, LockNotAvailable):
                 raise
             raise self._refusal(connection) from error
+
+    def evict(self, connection: Connection) -> None:
+        """End the session that holds the lock. The process may be stopped in the middle of a transaction."""
+        with connection.begin():
+            connection.execute(EVICT, {"lock": LOCK})
+
+    def identity(self, connection: Connection) -> str:
+        """The server's permanent number, the database and the schema, however they are reached."""
+        return str(connection.execute(IDENTITY).scalar_one())
+
+    def migrating(self, connection: Connection) -> None:
+        """Take a lock that lasts as long as the transaction."""
+        connection.execute(MIGRATING, {"lock": LOCK + 1})
 
     def _refusal(self, connection: Connection) -> Refused:
         with connection.begin():

@@ -7,17 +7,21 @@ jobs      the newest record of every job, task and array, folded from the log
 keys      the jobs of requests that had a key
 states    saved engine states
 tokens    the access tokens
-cluster   one row: the cluster's name, the present and the former owner of its nodes, and the epoch of its leader
+cluster   one row: the cluster's name, the present and the former owner of its nodes, the epoch of its leader, the lease
+schema_compatibility  one row: the oldest revision whose Muster can work with this schema
 """
 
 from sqlalchemy import Column, Index, MetaData, Table
 
 from muster.store.sql.columns import Bytes, Number, Words
 
-REVISION = "r0005"
+REVISION = "r0006"
 """The newest migration. A database at this revision is opened without looking for migrations."""
 
 VERSION_TABLE = "muster_version"
+
+OLDEST_COMPATIBLE = "r0006"
+"""The oldest revision whose Muster can work with this schema. Migrations after it only added to it."""
 
 metadata = MetaData()
 
@@ -110,6 +114,16 @@ cluster = Table(
     Column("former_machine", Words),
     Column("former_home", Words),
     Column("former_host", Words),
+    Column("leader", Words),
+    Column("beat", Number),
+    Column("wanted_by", Words),
+)
+
+compatibility = Table(
+    "schema_compatibility",
+    metadata,
+    Column("id", Number, primary_key=True, autoincrement=False),
+    Column("oldest", Words, nullable=False),
 )
 
 tokens = Table(

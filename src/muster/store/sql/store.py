@@ -13,6 +13,8 @@ from muster.store.sql.database import Database, Host
 from muster.store.sql.event_log import SqlEventLog
 from muster.store.sql.head import check_head
 from muster.store.sql.job_archive import SqlJobArchive
+from muster.store.sql.lease import SqlLease
+from muster.store.sql.shared_database import SharedDatabase
 from muster.store.sql.sqlite import Sqlite
 from muster.store.sql.state_store import SqlStateStore
 from muster.store.sql.tokens import SqlTokenStore
@@ -33,6 +35,27 @@ def open_store(url: str, *, write: bool) -> "SqlStore":
         database.close()
         raise
     return SqlStore(database)
+
+
+def open_shared_store(url: str) -> "SharedStore":
+    """Open a PostgreSQL database that other control planes may have open too: for reading, until it is led from here.
+
+    The schema is created or brought up to date at once, also while another process leads: migrations only add to it.
+    """
+    from muster.store.sql.postgres import Postgres  # noqa: PLC0415
+
+    host = host_of(url, write=False)
+    assert isinstance(host, Postgres)
+    database = SharedDatabase(host)
+    try:
+        with database.migrating() as connection:
+            bring_up_to_date(connection, database.name)
+        with database.reading() as connection:
+            check_head(connection, database.name)
+    except BaseException:
+        database.close()
+        raise
+    return SharedStore(database)
 
 
 class SqlStore:
@@ -63,6 +86,16 @@ class SqlStore:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+class SharedStore(SqlStore):
+    """An open store that several control planes share."""
+
+    def __init__(self, database: SharedDatabase) -> None:
+        super().__init__(database)
+        self.lease = SqlLease(database)
+        self.identity = database.identity()
+        """What names the database, by whatever address it is reached."""
 
 
 def host_of(url: str, *, write: bool) -> Host:

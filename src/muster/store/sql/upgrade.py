@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sqlalchemy import Connection, inspect, text
+from sqlalchemy import Connection, inspect, select, text
 
 from muster.model.errors import Corrupted, TooNew, Unavailable
-from muster.store.sql.schema import REVISION, VERSION_TABLE, metadata
+from muster.store.sql.schema import REVISION, VERSION_TABLE, compatibility, metadata
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -30,16 +30,24 @@ def revision_of(connection: Connection, name: str) -> str | None:
 def bring_up_to_date(connection: Connection, name: str) -> None:
     """Run all migrations that the database lacks, in the present transaction of the connection."""
     found = revision_of(connection, name)
-    if found != REVISION:
+    if found != REVISION and not _is_newer_and_compatible(connection, found):
         _migrate(connection, found, name)
 
 
 def check_up_to_date(connection: Connection, name: str) -> None:
     """Raise an error unless the schema is the newest: a reader does not change it."""
     found = revision_of(connection, name)
-    if found != REVISION:
+    if found != REVISION and not _is_newer_and_compatible(connection, found):
         _check_known(found, name)
         raise Unavailable(f"{name} was made by an older Muster; start this one on it once, then try again")
+
+
+def _is_newer_and_compatible(connection: Connection, found: str | None) -> bool:
+    """True when a newer Muster has only added to the schema since this one's revision."""
+    if found is None or found <= REVISION or compatibility.name not in inspect(connection).get_table_names():
+        return False
+    oldest = connection.scalar(select(compatibility.c.oldest))
+    return oldest is not None and oldest <= REVISION
 
 
 def _migrate(connection: Connection, found: str | None, name: str) -> None:
