@@ -90,8 +90,7 @@ class LocalBackend(JobFiles):
         self._numbers = ReportNumbers()
         self._losses: dict[NodeName, int] = {}
         """By node whose supervisor died unnoticed, the number of the last report before its workers were lost."""
-        self._has_news = False
-        self.has_caught_up = False
+        self._has_news = self.has_caught_up = False
         """True once every node has reported what happened while no control plane listened, or was swept."""
         self._is_closing = False
         self._death = ""
