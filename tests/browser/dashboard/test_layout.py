@@ -9,6 +9,7 @@ from playwright.sync_api import Browser, Locator, Route, expect
 
 from tests.browser.dashboard.site import Site
 from tests.browser.dashboard.visitor import Visitor
+from tests.crash.server import until
 
 DESK_PX, PHONE_PX = 1440, 390
 STEPS = 180
@@ -117,6 +118,42 @@ def test_the_gpus_of_a_node_stand_in_one_line_on_a_phone(phone: Visitor) -> None
     cell = phone.seen("node-row", node="a1").locator("td").nth(3)
     expect(cell).to_have_text("0 of 4 h100")
     assert lines_of(cell) == 1
+
+
+def test_names_and_times_of_jobs_are_whole_in_the_list(screen: Visitor, site: Site) -> None:
+    jobs = [site.submit(name, team="research") for name in ("llama-long-context", "whisper-finetune")]
+    for job in jobs:
+        site.await_state(job, "running")
+    screen.open("/jobs")
+    for job in jobs:
+        expect(screen.seen("job-row", job=job)).to_be_visible()
+    cut = screen.page.locator(".jobs").evaluate(
+        """list => [...list.querySelectorAll('tbody td, tbody td a > *')].filter(each => each.offsetParent !== null)
+          .filter(each => each.scrollWidth > each.clientWidth && getComputedStyle(each).display !== 'inline'
+            || each.getBoundingClientRect().right > list.getBoundingClientRect().right)
+          .map(each => each.textContent)"""
+    )
+    assert cut == []
+
+
+def test_what_starts_next_is_inside_its_sheet(screen: Visitor, site: Site) -> None:
+    site.submit("all-of-it", gpus=4, workers=3, max_duration="3h")
+    waits = site.submit("llama-long-context", gpus=4, workers=3, team="language/pretraining", max_duration="5d")
+    until(lambda: site.read(f"/v1/jobs/{waits}/why")["hold"])
+    screen.open("/")
+    table = screen.page.get_by_role("table").filter(has_text="llama-long-context")
+    expect(table).to_be_visible()
+    assert table.evaluate("table => table.offsetWidth <= table.parentElement.clientWidth")
+
+
+def test_the_search_in_the_output_stands_in_one_line(screen: Visitor, site: Site) -> None:
+    job = site.submit("prints", run="echo one; sleep 1000")
+    site.await_state(job, "running")
+    screen.open(f"/jobs/{job}")
+    expect(screen.page.locator(".log-search")).to_be_visible()
+    tops = screen.page.locator(".log-search > button").evaluate_all("all => all.map(each => each.offsetTop)")
+    assert len(tops) == 2
+    assert len(set(tops)) == 1
 
 
 def test_the_number_of_an_entry_is_whole_and_its_fields_have_names_on_a_phone(phone: Visitor, site: Site) -> None:
