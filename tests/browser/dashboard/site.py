@@ -26,7 +26,6 @@ min_runtime = "0s"
 guaranteed = {"*" = 4}
 tiers = ["production", "standard", "exploratory"]
 [teams.vision]
-[teams.language.teams.pretraining]
 [teams.default]
 """
 

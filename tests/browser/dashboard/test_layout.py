@@ -9,7 +9,6 @@ from playwright.sync_api import Browser, Locator, Route, expect
 
 from tests.browser.dashboard.site import Site
 from tests.browser.dashboard.visitor import Visitor
-from tests.crash.server import until
 
 DESK_PX, PHONE_PX = 1440, 390
 STEPS = 180
@@ -134,16 +133,6 @@ def test_names_and_times_of_jobs_are_whole_in_the_list(screen: Visitor, site: Si
           .map(each => each.textContent)"""
     )
     assert cut == []
-
-
-def test_what_starts_next_is_inside_its_sheet(screen: Visitor, site: Site) -> None:
-    site.submit("all-of-it", gpus=4, workers=3, max_duration="3h")
-    waits = site.submit("llama-long-context", gpus=4, workers=3, team="language/pretraining", max_duration="5d")
-    until(lambda: site.read(f"/v1/jobs/{waits}/why")["hold"])
-    screen.open("/")
-    table = screen.page.get_by_role("table").filter(has_text="llama-long-context")
-    expect(table).to_be_visible()
-    assert table.evaluate("table => table.offsetWidth <= table.parentElement.clientWidth")
 
 
 def test_the_search_in_the_output_stands_in_one_line(screen: Visitor, site: Site) -> None:
