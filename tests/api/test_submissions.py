@@ -142,7 +142,7 @@ def test_a_dry_run_decides_and_changes_nothing() -> None:
 
         starts = await dry(gpus=4, expected_duration="3h")
         assert starts["placement"][0]["node"] == "n1"
-        assert starts["cost"] == {"gpu_hours": 12, "price": 12}
+        assert starts["cost"] == {"gpu_hours": 12, "price": None}
         never = await client.post("/v1/jobs?dry_run=true", json={"job": job_file(gpus=16)})
         assert (never.status_code, never.json()["code"]) == (403, "never_fits")
         assert world.store.version == version
@@ -151,6 +151,17 @@ def test_a_dry_run_decides_and_changes_nothing() -> None:
         assert waits["placement"] is None
         assert "capacity" in [each["code"] for each in waits["reasons"]]
         assert waits["estimate"]["p50"] is not None
+
+    played(scenario)
+
+
+def test_a_dry_run_has_a_price_where_a_pool_has_one() -> None:
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        async with world.client("operator") as operator:
+            assert (await operator.patch("/v1/pools/main", json={"price": 0.5})).status_code == 200
+        job = job_file(gpus=4, expected_duration="3h")
+        answer = await client.post("/v1/jobs?dry_run=true", json={"job": job})
+        assert answer.json()["cost"] == {"gpu_hours": 12, "price": 6}
 
     played(scenario)
 

@@ -271,8 +271,8 @@ class Cost(Answer):
     """What a job costs if it runs for its expected duration, or for its limit when it gives none."""
 
     gpu_hours: Annotated[float | None, SENT]
-    price: Annotated[float | None, SENT]
-    """GPU-hours times the price of the cheapest pool that admits it."""
+    price: float | None
+    """GPU-hours times the price of the cheapest pool that admits it; null when no pool has a price of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

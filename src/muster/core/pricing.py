@@ -8,7 +8,7 @@ from muster.model.scenario import Rules
 from muster.model.spec import JobSpec
 
 PRICE_MILLI = 1000
-"""Price of a GPU hour, in thousandths, when no declared pool admits the job."""
+"""Price of a GPU hour, in thousandths, where no operator has set one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,8 +17,13 @@ class Cost:
 
     gpu_milli_ms: int
     """Thousandths of a GPU times milliseconds."""
-    price_milli: int
-    """Price of a GPU hour, in thousandths."""
+    price_milli: int | None
+    """Price of a GPU hour, in thousandths; None when no pool has a price of its own."""
+
+
+def is_priced(rules: Rules) -> bool:
+    """Whether an operator has set the price of a pool."""
+    return any(pool.price_milli != PRICE_MILLI for pool in rules.pools)
 
 
 def cost(spec: JobSpec, rules: Rules, pools: Collection[PoolName]) -> Cost:
@@ -29,9 +34,10 @@ def cost(spec: JobSpec, rules: Rules, pools: Collection[PoolName]) -> Cost:
         for pool in rules.pools
         if pool.name in pools and pool.admits(tier=spec.tier, team=spec.team, can_resume=spec.can_resume)
     )
+    cheapest_milli = min((pool.price_milli for pool in admitting), default=PRICE_MILLI)
     return Cost(
         gpu_milli_ms=tasks * spec.gang_gpu_milli * _duration_ms(spec, rules),
-        price_milli=min((pool.price_milli for pool in admitting), default=PRICE_MILLI),
+        price_milli=cheapest_milli if is_priced(rules) else None,
     )
 
 

@@ -1,6 +1,7 @@
 """What others wrote is shown and never runs, and the jobs of another team are in no answer that a page gets."""
 
 import json
+import re
 import shlex
 import sys
 from http import HTTPStatus
@@ -10,7 +11,11 @@ from urllib.parse import quote
 import pytest
 from playwright.sync_api import Browser, expect
 
+from muster.formats.scenarios.scenario_file import scenario_from_document
+from muster.formats.text.document import parse_document
+from muster.formats.text.ranges import is_name
 from muster.model.errors import InvalidInput
+from muster.worker.notices import METRIC_NAME_CHARS
 from tests.browser.dashboard.payloads import HIT, IN_TERMINALS, payloads
 from tests.browser.dashboard.site import Site
 from tests.browser.dashboard.visitor import Visitor
@@ -18,7 +23,11 @@ from tests.crash.server import until
 
 PAGES = ("/", "/cluster", "/jobs", "/nodes", "/teams", "/submit", "/what-if", "/audit")
 TAGS_EACH = 40
+MEASURES_EACH = 30
+"""As many names as one line of measures has room for."""
 LAST = "the last line"
+HARMLESS_JOB_NAME = "constructor"
+"""The only payload that is the name of a job: small letters."""
 
 MEASURING = """
 import json, sys, time
@@ -50,27 +59,49 @@ def nothing_ran(visitor: Visitor) -> None:
     assert (visitor.errors, visitor.foreign, visitor.violations()) == ([], [], [])
 
 
+def batched(texts: list[str], size: int) -> list[list[str]]:
+    """The texts in lists of at most this size."""
+    return [texts[begin : begin + size] for begin in range(0, len(texts), size)]
+
+
+def measure_names() -> list[str]:
+    """The payloads as far as the name of a measure may hold them."""
+    return sorted({each[:METRIC_NAME_CHARS] for each in payloads() if each.isprintable()})
+
+
+def measuring_job(site: Site, names: list[str]) -> str:
+    """A job whose measures have these names, once the server knows all of them."""
+    job = site.submit(
+        "measures", run=f"{sys.executable} -c {shlex.quote(MEASURING)} {shlex.quote(json.dumps(names))}", gpus=0.1
+    )
+    until(lambda: site.read(f"/v1/jobs/{job}/measures")["items"])
+    assert set(names) <= set(site.read(f"/v1/jobs/{job}/measures")["items"][0]["values"])
+    return job
+
+
+def node_names() -> list[str]:
+    """The payloads without the signs that the name of a node may not have."""
+    return sorted({each for each in (re.sub(r"[\s\[\],/]", "", text) for text in payloads()) if is_name(each)})
+
+
 @pytest.fixture
 def wronged(site: Site, tmp_path: Path) -> list[str]:
     """Jobs that carry payloads wherever users may write: tags, variables, the script, its output, and reasons."""
     known = payloads()
     printed = "\n".join([*known, *IN_TERMINALS, LAST])
     (tmp_path / "printed").write_text(printed, "utf-8")
-    jobs = [site.submit("prints", run=f"cat {shlex.quote(str(tmp_path / 'printed'))}; sleep 1000")]
-    for begin in range(0, len(known), TAGS_EACH):
-        some = known[begin : begin + TAGS_EACH]
+    jobs = [site.submit(HARMLESS_JOB_NAME, run=f"cat {shlex.quote(str(tmp_path / 'printed'))}; sleep 1000")]
+    for some in batched(known, TAGS_EACH):
         fields = {"tags": {f"{each[:60]}{number}": each for number, each in enumerate(some)}}
         variables = {f"V{number}": each for number, each in enumerate(some)}
         jobs.append(site.submit("tagged", run=f"# {json.dumps(some)}\nsleep 1000", gpus=0.1, env=variables, **fields))
-    names = shlex.quote(json.dumps([each for each in known if len(each) < 60][::20]))
-    measures = site.submit("measures", run=f"{sys.executable} -c {shlex.quote(MEASURING)} {names}")
-    until(lambda: site.read(f"/v1/jobs/{measures}/measures")["items"])
+    measuring = [measuring_job(site, some) for some in batched(measure_names(), MEASURES_EACH)]
     waits = site.submit("waits", gpus=4, workers=3)
     for reason in known[::4]:
         site.client.hold(waits, reason=reason)
         site.client.release(waits, reason=reason)
     site.client.drain("b1", reason=known[0])
-    return [*jobs, waits, measures]
+    return [*jobs, waits, *measuring]
 
 
 def test_there_are_two_hundred_payloads_and_a_page_without_care_would_run_them(visitor: Visitor) -> None:
@@ -115,8 +146,46 @@ def test_names_that_could_hold_markup_are_refused(site: Site) -> None:
             site.client.create_token(name=text, bindings=[{"role": "member", "team": "research"}])
         with pytest.raises(InvalidInput):
             site.client.reserve(text, ["b1"], "2030-01-01T00:00:00Z", "2030-01-02T00:00:00Z")
-        with pytest.raises(InvalidInput):
-            site.submit(text)
+
+
+def test_names_of_jobs_hold_no_markup(site: Site) -> None:
+    for text in payloads():
+        if text != HARMLESS_JOB_NAME:
+            with pytest.raises(InvalidInput):
+                site.submit(text)
+
+
+def test_names_of_nodes_with_blanks_slashes_or_brackets_are_refused() -> None:
+    refused = [each for each in payloads() if not is_name(each)]
+    assert len(refused) > 150
+    for text in refused:
+        cluster = {"now": "2030-01-01T00:00:00Z", "cluster": {"nodes": [{"name": text, "gpus": 1}]}}
+        with pytest.raises(InvalidInput, match=r"is not a name for a node|is not an index or a range"):
+            scenario_from_document(parse_document(json.dumps(cluster), file="muster.json"))
+
+
+def test_names_of_nodes_that_are_allowed_are_shown_and_never_run(browser: Browser, tmp_path: Path) -> None:
+    names = node_names()
+    assert len(names) >= 200
+    nodes = ",\n".join(f"  {{name = {json.dumps(name)}, gpus = 1}}" for name in names)
+    site = Site(tmp_path, f"[cluster]\nnodes = [\n{nodes}\n]\n[teams.research]\n")
+    with site.server as server, Visitor(browser, site.url) as visitor:
+        server.start()
+        job = site.submit("on-three", workers=3)
+        site.client.drain(names[0], reason="to be seen among the troubles")
+        site.await_state(job, "running")
+        assert {each["name"] for each in site.read("/v1/nodes?limit=1000")["items"]} == set(names)
+        visitor.enter(site.link())
+        for place in (*PAGES, f"/jobs/{job}"):
+            visitor.open(place)
+            visitor.is_live()
+            nothing_ran(visitor)
+        visitor.open("/nodes")
+        expect(visitor.seen("node-row").first).to_be_visible()
+        shown = visitor.seen("node-row").evaluate_all("rows => rows.map(row => row.cells[0].textContent)")
+        assert len(shown) >= 200
+        assert {each.removeprefix("▸").strip() for each in shown} <= set(names)
+        nothing_ran(visitor)
 
 
 def test_the_jobs_of_another_team_are_in_no_answer_that_a_page_gets(browser: Browser, site: Site) -> None:

@@ -119,6 +119,32 @@ def test_the_gpus_of_a_node_stand_in_one_line_on_a_phone(phone: Visitor) -> None
     assert lines_of(cell) == 1
 
 
+def test_names_and_times_of_jobs_are_whole_in_the_list(screen: Visitor, site: Site) -> None:
+    jobs = [site.submit(name, team="research") for name in ("llama-long-context", "whisper-finetune")]
+    for job in jobs:
+        site.await_state(job, "running")
+    screen.open("/jobs")
+    for job in jobs:
+        expect(screen.seen("job-row", job=job)).to_be_visible()
+    cut = screen.page.locator(".jobs").evaluate(
+        """list => [...list.querySelectorAll('tbody td, tbody td a > *')].filter(each => each.offsetParent !== null)
+          .filter(each => each.scrollWidth > each.clientWidth && getComputedStyle(each).display !== 'inline'
+            || each.getBoundingClientRect().right > list.getBoundingClientRect().right)
+          .map(each => each.textContent)"""
+    )
+    assert cut == []
+
+
+def test_the_search_in_the_output_stands_in_one_line(screen: Visitor, site: Site) -> None:
+    job = site.submit("prints", run="echo one; sleep 1000")
+    site.await_state(job, "running")
+    screen.open(f"/jobs/{job}")
+    expect(screen.page.locator(".log-search")).to_be_visible()
+    tops = screen.page.locator(".log-search > button").evaluate_all("all => all.map(each => each.offsetTop)")
+    assert len(tops) == 2
+    assert len(set(tops)) == 1
+
+
 def test_the_number_of_an_entry_is_whole_and_its_fields_have_names_on_a_phone(phone: Visitor, site: Site) -> None:
     for _ in range(5):
         site.client.cancel(site.submit("audited"))

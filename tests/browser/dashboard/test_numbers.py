@@ -1,6 +1,7 @@
 """What the pages say of the cluster, its teams, its past and its audit is what the API says."""
 
 import contextlib
+import json
 import os
 import re
 import signal
@@ -166,3 +167,17 @@ def test_the_audit_is_filtered_and_its_chain_is_checked(visitor: Visitor, site: 
     expect(visitor.seen("audit-row")).to_have_count(1)
     visitor.page.get_by_role("button", name="Check that nothing was changed").click()
     expect(visitor.seen("verdict")).to_contain_text("Nothing was changed")
+
+
+def test_what_is_exported_of_the_audit_is_what_the_filters_leave(visitor: Visitor, site: Site) -> None:
+    job, other = site.submit("exported"), site.submit("not-exported")
+    for each in (job, other):
+        site.client.cancel(each)
+    visitor.open(f"/audit?subject={job}")
+    expect(visitor.seen("audit-row").first).to_be_visible()
+    with visitor.page.expect_download() as download:
+        visitor.page.get_by_role("button", name="Export").click()
+    assert download.value.suggested_filename == "muster-audit.jsonl"
+    entries = [json.loads(line) for line in Path(download.value.path()).read_text("utf-8").splitlines()]
+    assert entries == site.read(f"/v1/audit?subject={job}")["items"]
+    assert [each["action"] for each in entries] == ["jobs.submit", "jobs.cancel"]

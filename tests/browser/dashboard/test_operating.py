@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Locator, expect
+from playwright.sync_api import Browser, Locator, Route, expect
 
 from tests.browser.dashboard.site import Site
 from tests.browser.dashboard.visitor import Visitor
@@ -130,3 +130,45 @@ def test_a_job_that_cannot_be_shown_has_a_page_that_says_so(visitor: Visitor) ->
     visitor.open("/jobs/job-999999")
     expect(visitor.page.locator("h1")).to_have_text("job-999999")
     expect(visitor.page.locator("main").get_by_role("alert")).to_contain_text("job-999999")
+
+
+def test_nodes_are_reserved_and_the_reservation_is_removed(visitor: Visitor, site: Site) -> None:
+    visitor.open("/nodes")
+    visitor.page.get_by_role("button", name="Reserve nodes").click()
+    dialog = visitor.page.get_by_role("dialog")
+    fields = {"Name": "firmware", "Nodes": "a[1-2]", "From": "1h", "To": "soon", "Because": "new firmware"}
+    for label, text in fields.items():
+        dialog.get_by_label(label, exact=True).fill(text)
+    dialog.get_by_role("button", name="Reserve", exact=True).click()
+    expect(dialog.get_by_role("alert")).to_contain_text("soon")
+    assert site.read("/v1/reservations")["items"] == []
+    dialog.get_by_label("To", exact=True).fill("2h")
+    visitor.confirm("Reserve")
+    row = visitor.page.get_by_role("row", name=re.compile("^firmware"))
+    expect(row).to_contain_text("a1, a2")
+    expect(row).to_contain_text("new firmware")
+    (made,) = site.read("/v1/reservations")["items"]
+    assert (made["name"], made["nodes"], made["because"]) == ("firmware", ["a1", "a2"], "new firmware")
+    row.get_by_role("button", name="Remove").click()
+    visitor.confirm("Remove")
+    expect(visitor.page.get_by_text("No nodes are set aside.")).to_be_visible()
+    assert site.read("/v1/reservations")["items"] == []
+
+
+def test_the_list_shows_the_newest_jobs_before_the_rest_is_there(visitor: Visitor, site: Site) -> None:
+    oldest, *newest = [site.submit(f"in-order-{number}") for number in range(3)]
+    asked: list[Route] = []
+
+    def answer(route: Route) -> None:
+        asked.append(route)
+        if len(asked) == 1:
+            route.continue_(url=re.sub(r"limit=\d+", "limit=2", route.request.url))
+
+    visitor.page.route(re.compile(r"/v1/jobs\?"), answer)
+    visitor.open("/jobs")
+    assert rows(visitor, 2) == [*reversed(newest)]
+    expect(visitor.page.get_by_text("2 jobs so far, loading the rest…")).to_be_visible()
+    # What is held goes on when nobody holds it.
+    visitor.page.unroute_all()
+    assert rows(visitor, 3) == [*reversed(newest), oldest]
+    expect(visitor.page.get_by_text("3 jobs", exact=True)).to_be_visible()

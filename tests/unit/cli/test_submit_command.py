@@ -93,7 +93,7 @@ def test_a_dry_run_says_where_and_what_it_costs(terminal: Terminal, server: Fake
 
 def test_a_price_that_was_not_set_is_not_shown(terminal: Terminal, server: FakeServer) -> None:
     Path("job.yaml").write_text(f"{JOB}max_duration: 2h\n", "utf-8")
-    server.answers["POST /v1/jobs"] = {"placement": None, "reasons": [], "cost": {"gpu_hours": 4.0, "price": 4.0}}
+    server.answers["POST /v1/jobs"] = {"placement": None, "reasons": [], "cost": {"gpu_hours": 4.0, "price": None}}
     text = terminal.shows("submit", "job.yaml", "--dry-run")
     assert text == "train  job.yaml\nwould wait\n  costs up to 4.0 GPU-h\n"
 

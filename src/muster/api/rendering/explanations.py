@@ -125,4 +125,5 @@ def _estimate(explained: Explanation | None, estimate: EstimatedStart | None) ->
 
 def _cost(price: Cost) -> answers.Cost:
     gpu_hours = price.gpu_milli_ms / GPU_MILLI / HOUR_MS
-    return answers.Cost(gpu_hours=gpu_hours, price=gpu_hours * price.price_milli / PRICE_MILLI)
+    each = price.price_milli
+    return answers.Cost(gpu_hours=gpu_hours, price=None if each is None else gpu_hours * each / PRICE_MILLI)

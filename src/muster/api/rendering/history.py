@@ -5,6 +5,7 @@ from functools import partial
 
 from muster.answers.history import History, PoolHistory, Sums, TeamHistory, TierHistory
 from muster.api.rendering.times import moment_of
+from muster.core.pricing import is_priced
 from muster.model.ids import TeamPath
 from muster.model.resources import GPU_MILLI
 from muster.model.scenario import Rules
@@ -31,14 +32,13 @@ def history_body(buckets: Sequence[Bucket], step_ms: int, since_ms: int, rules: 
     pools = dict.fromkeys([*(pool for pool, _ in _places(buckets, Gauge.GPUS)), *(pool for pool, _ in used)])
     waited = [*_places(buckets, Gauge.WAITING), *_places(buckets, Gauge.STARTS)]
     tiers = dict.fromkeys([*names, *(tier for tier, _ in waited)])
-    is_priced = any(pool.price_milli != GPU_MILLI for pool in rules.pools)
     return History(
         start=moment_of(start_ms),
         step_s=step_ms // _MS,
         covered_s=of(Gauge.COVERED, per=_MS),
         pools={pool: _pool(of, pool, [tier for each, tier in used if each == pool]) for pool in pools},
         tiers={tier: _tier(of, tier) for tier in tiers},
-        teams=_teams(buckets, of, is_priced=is_priced),
+        teams=_teams(buckets, of, has_prices=is_priced(rules)),
     )
 
 
@@ -59,7 +59,7 @@ def _tier(of: Of, tier: str) -> TierHistory:
     )
 
 
-def _teams(buckets: Sequence[Bucket], of: Of, *, is_priced: bool) -> dict[str, TeamHistory]:
+def _teams(buckets: Sequence[Bucket], of: Of, *, has_prices: bool) -> dict[str, TeamHistory]:
     """Every team with the teams below it. What a team borrows was counted so from the beginning."""
     own = dict.fromkeys(
         TeamPath(team)
@@ -79,7 +79,7 @@ def _teams(buckets: Sequence[Bucket], of: Of, *, is_priced: bool) -> dict[str, T
             used_gpu_s=summed(Gauge.TEAM_USED, path, _GPU_S),
             borrowed_gpu_s=of(Gauge.TEAM_BORROWED, path, per=_GPU_S),
             waiting_job_s=summed(Gauge.TEAM_WAITING, path, _MS),
-            cost=summed(Gauge.TEAM_COST, path, _GPU_HOUR * GPU_MILLI) if is_priced else None,
+            cost=summed(Gauge.TEAM_COST, path, _GPU_HOUR * GPU_MILLI) if has_prices else None,
         )
         for path in sorted(within)
     }

@@ -56,8 +56,8 @@ def _indented(texts: Iterable[Text]) -> list[RenderableType]:
 
 
 def _cost(gpu_hours: float, price: float | None, *, has_limit: bool) -> str:
-    """The cost in words. A price of 1 per GPU-hour is the default, so no operator has set it, and it is not shown."""
-    at = "" if price is None or price == gpu_hours else f", {price:,.2f} at list price"
+    """The cost in words, with the price where an operator has set one."""
+    at = "" if price is None else f", {price:,.2f} at list price"
     assumed = "" if has_limit else "\n  without max_duration: this is if it runs as long as its tier allows"
     return f"costs up to {gpu_hours:,.1f} GPU-h{at}{assumed}"
 

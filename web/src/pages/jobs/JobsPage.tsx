@@ -166,9 +166,13 @@ function Nothing({ filters, hasAny }: { filters: JobFilters; hasAny: boolean }) 
   const isNarrowed = hasAny || Object.values(filters).some(Boolean);
   return (
     <Empty>
-      {isNarrowed
-        ? "No job is like that. Take a filter away to see more."
-        : "No job runs or waits. `muster submit job.yaml` submits one, and so does the page Submit."}
+      {isNarrowed ? (
+        "No job is like that. Take a filter away to see more."
+      ) : (
+        <>
+          No job runs or waits. <code>muster submit job.yaml</code> submits one, and so does the page Submit.
+        </>
+      )}
     </Empty>
   );
 }

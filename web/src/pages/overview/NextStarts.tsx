@@ -34,7 +34,7 @@ export function NextStarts({ starts, waiting }: { starts: WaitingStart[]; waitin
                 {start.name}
               </Link>
             </td>
-            <td className="wide-only">{start.team}</td>
+            <td className="wide-only breaks">{start.team}</td>
             <td className="number">{gpus(start.gpus)}</td>
             <td title={start.estimate?.rests_on ?? ""}>
               <Time at={start.estimate?.p50 ?? start.hold?.start} />

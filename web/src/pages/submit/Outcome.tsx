@@ -55,8 +55,7 @@ function Would({ would }: { would: DryRun }) {
       <dl className="facts">
         {would.placement && <Fact name="Nodes" value={byNode(would.placement).join(", ")} />}
         <Fact name="GPU hours at most" value={gpus(gpu_hours)} />
-        {/* One for each GPU hour is what counts where no operator has set a price. */}
-        {price !== gpu_hours && <Fact name="Price at most" value={gpus(price)} />}
+        {price !== null && <Fact name="Price at most" value={gpus(price)} />}
       </dl>
       <Victims would={would} />
     </div>
