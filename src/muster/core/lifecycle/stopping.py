@@ -39,7 +39,10 @@ def abandon(job: Job, at_ms: int, *, cause: Cause) -> Step:
 
 
 def tell_to_leave(job: Job, at_ms: int, *, cause: Cause, by_ms: int, state: JobState = JobState.STOPPING) -> Step:
-    """Signal all workers that are left. A timer kills them at the deadline."""
+    """Signal all workers that are left. A timer kills them at the deadline.
+
+    Workers that leave already keep their own deadline: a promise may rest on it.
+    """
     latest_ms = by_ms if job.ends_by_ms is None else min(by_ms, job.ends_by_ms)
     after = evolve(
         job,
@@ -48,7 +51,7 @@ def tell_to_leave(job: Job, at_ms: int, *, cause: Cause, by_ms: int, state: JobS
         deadline_ms=max(latest_ms, at_ms),
         generation=job.generation + 1,
         ask_ms=None,
-        leaving_by_ms=None,
+        leaving_by_ms=job.leaving_by_ms if job.leaving else None,
         killed=False,
     )
     told = SignalStop(
@@ -73,8 +76,10 @@ def wake(job: Job, at_ms: int) -> Step:
         case JobState.STARTING | JobState.RUNNING:
             return _wake_active(job, at_ms)
         case JobState.CHECKPOINTING | JobState.STOPPING if is_due(job.deadline_ms, at_ms):
-            after = evolve(job, deadline_ms=at_ms + KILL_REPEAT_MS, killed=True)
+            after = evolve(job, deadline_ms=at_ms + KILL_REPEAT_MS, leaving_by_ms=None, killed=True)
             return _kill(after, alive_ranks(job))
+        case JobState.CHECKPOINTING | JobState.STOPPING if is_due(job.leaving_by_ms, at_ms):
+            return _kill_leaving(job, at_ms)
         case JobState.BLOCKED if is_due(job.not_before_ms, at_ms):
             return end_pause(job), ()
         case _:
@@ -87,7 +92,7 @@ def _wake_active(job: Job, at_ms: int) -> Step:
     if job.state is JobState.STARTING and is_due(start_timeout_ms(job), at_ms):
         return abandon(job, at_ms, cause=Cause.START_FAILURE)
     if is_due(job.leaving_by_ms, at_ms):
-        return _kill(evolve(job, leaving_by_ms=at_ms + KILL_REPEAT_MS), ranks_of(job.leaving))
+        return _kill_leaving(job, at_ms)
     if job.state is JobState.RUNNING and is_due(job.ask_ms, at_ms):
         after = evolve(job, ask_ms=next_ask_ms(job, at_ms), generation=job.generation + 1)
         return after, (_asked(after),)
@@ -104,6 +109,11 @@ def _asked(job: Job) -> AskCheckpoint:
         cost_ms=job.checkpoint_cost_ms or 0,
         took_ms=job.checkpoint_took_ms or 0,
     )
+
+
+def _kill_leaving(job: Job, at_ms: int) -> Step:
+    """Kill the workers that the job gave up, and again if they do not go."""
+    return _kill(evolve(job, leaving_by_ms=at_ms + KILL_REPEAT_MS), ranks_of(job.leaving))
 
 
 def _kill(job: Job, ranks: tuple[int, ...]) -> Step:

@@ -33,7 +33,7 @@ def due_ms(job: Job) -> int | None:
     if state is _STARTING:
         return _soonest(_soonest(notice_ms(job), start_timeout_ms(job)), job.leaving_by_ms)
     if state.holds_resources:
-        return job.deadline_ms
+        return _soonest(job.deadline_ms, job.leaving_by_ms)
     return job.not_before_ms if state is _BLOCKED else None
 
 

@@ -11,8 +11,12 @@ from muster.model.machines.reservation import Reservation
 from muster.model.team import ancestors
 
 
-def seat_problems(state: State, job: Job, worker: Worker) -> Iterator[str]:
-    """What is wrong with the node of a worker that was just placed."""
+def seat_problems(state: State, job: Job, worker: Worker, *, had_seat: bool = False) -> Iterator[str]:
+    """What is wrong with the node of a worker that was just placed.
+
+    A gang that starts again at another size keeps seats that it had (`had_seat`), and ends when it would have. So a
+    reservation that was made meanwhile does not shut it out before it begins.
+    """
     node, spec = state.nodes[worker.node], job.spec
     if node.name in spec.exclude:
         yield f"is placed on {node.name}, which it excludes"
@@ -25,7 +29,7 @@ def seat_problems(state: State, job: Job, worker: Worker) -> Iterator[str]:
         if node.name in reservation.nodes and not _is_for(reservation, job):
             if reservation.from_ms <= state.now_ms < reservation.to_ms:
                 yield f"is placed on {node.name}, which {reservation.name} has now"
-            elif state.now_ms < reservation.from_ms < (job.ends_by_ms or reservation.to_ms):
+            elif not had_seat and state.now_ms < reservation.from_ms < (job.ends_by_ms or reservation.to_ms):
                 yield f"is placed on {node.name}, which {reservation.name} has before it ends"
 
 

@@ -44,7 +44,8 @@ def overstays(state: State, now_ms: int) -> Iterator[str]:
             yield f"{job.id}: still {job.state} after its maximum duration"
         if job.state not in ACTIVE and (job.deadline_ms is None or job.deadline_ms <= now_ms):
             yield f"{job.id}: was told to leave and is not killed after its grace period"
-        if job.state in ACTIVE and job.leaving and (job.leaving_by_ms or 0) <= now_ms:
+        is_left = job.leaving_by_ms is None and job.state not in ACTIVE
+        if job.leaving and not is_left and (job.leaving_by_ms or 0) <= now_ms:
             yield f"{job.id}: workers that it gave up are not killed after their grace period"
 
 

@@ -120,7 +120,8 @@ class History:
         newcomers = [] if self.is_adopting else [each for each in job.workers if each not in occupied(before)]
         for worker in newcomers:
             yield from self._place(state, job, worker)
-            yield from seat_problems(state, job, worker)
+            had_seat = any((each.node, each.gpus) == (worker.node, worker.gpus) for each in occupied(before))
+            yield from seat_problems(state, job, worker, had_seat=had_seat)
         if job.state is JobState.SUCCEEDED:
             self.last_gangs[job.id] = before.attempt, tuple(worker.rank for worker in before.workers)
         if before.state.holds_resources and not job.state.holds_resources:

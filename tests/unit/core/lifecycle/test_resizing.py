@@ -212,10 +212,16 @@ def test_a_shrinking_job_is_described_again_with_its_leavers() -> None:
     assert start.workers == a_gang(3)
 
 
-def test_a_cancelled_job_forgets_the_alarm_of_its_leavers() -> None:
-    played = four().then(resize(a_gang(3)), cancel(HOUR_MS + 1))
-    assert played.job.leaving_by_ms is None
-    assert due_ms(played.job) == HOUR_MS + 1 + GRACE_MS
+def test_workers_that_leave_already_get_no_more_time_when_the_rest_is_told_to_leave() -> None:
+    """A promise to another job may rest on their departure."""
+    played = four().then(resize(a_gang(3)), cancel(HOUR_MS + 1_000))
+    assert due_ms(played.job) == HOUR_MS + GRACE_MS
+    played.then(timer(HOUR_MS + GRACE_MS))
+    assert played.instructions == [kill_of(played.job, 3), wake(HOUR_MS + 1_000 + GRACE_MS)]
+    assert not played.job.killed
+    played.then(timer(HOUR_MS + 1_000 + GRACE_MS))
+    assert played.instructions[0] == kill_of(played.job, 0, 1, 2, 3)
+    assert (played.job.killed, played.job.leaving_by_ms) == (True, None)
 
 
 def test_workers_with_equal_seats_are_told_apart_by_their_number() -> None:

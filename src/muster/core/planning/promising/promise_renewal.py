@@ -159,14 +159,18 @@ def _lasting(draft: PlanDraft, entry: Renewed) -> Renewed | None:
 
 
 def _soon(draft: PlanDraft, entry: Renewed) -> int:
-    """When all overdue or leaving jobs will be gone from the promised nodes."""
-    overdue_ms = [
-        draft.end_ms(draft.snapshot.running[job_id])
-        for use in entry.footprint
-        for job_id, _ in draft.snapshot.uses_on(use.node)
-        if _is_overdue(draft, draft.snapshot.running[job_id])
-    ]
-    return max(overdue_ms, default=draft.now_ms + OVERDUE_MARGIN_MS)
+    """When all overdue or leaving jobs will be gone from the promised nodes, once they are told to leave."""
+    running = draft.snapshot.running
+    jobs = [running[job_id] for use in entry.footprint for job_id, _ in draft.snapshot.uses_on(use.node)]
+    gone_ms = [_gone_ms(draft, job) for job in jobs if _is_overdue(draft, job)]
+    return max(gone_ms, default=draft.now_ms + OVERDUE_MARGIN_MS)
+
+
+def _gone_ms(draft: PlanDraft, job: RunningJob) -> int:
+    """When a job that is overdue or leaves is gone: one that was not told yet will have its whole grace period."""
+    is_told = job.leaving_by_ms is not None or job.id in draft.leaving
+    grace_ms = 0 if is_told else draft.setting.grace_ms(job.spec)
+    return max(draft.end_ms(job), draft.now_ms + grace_ms)
 
 
 def _is_overdue(draft: PlanDraft, job: RunningJob) -> bool:

@@ -273,6 +273,14 @@ def test_a_job_that_outstays_its_time_on_promised_gpus_is_told_to_leave() -> Non
     assert promise.moved_because == "a job outstays its time on the promised GPUs"
 
 
+def test_a_promise_on_the_gpus_of_an_overdue_job_waits_for_the_whole_grace_period_of_that_job() -> None:
+    saves = a_job(gpus=8, hours=1, checkpoint=True, grace_ms=3 * OVERDUE_MARGIN_MS)
+    overdue = runs("r", saves, [("n1", range(8))], hours_ago=1)
+    scenario = with_promises(a_promise("w", [("n1", range(8))], in_hours=0), cluster=flat(1), running=[overdue])
+    assert evicted(scenario) == [("r", "w", "hold")]
+    assert promised(scenario) == {"w": (3 * OVERDUE_MARGIN_MS, ("n1",))}
+
+
 def test_a_job_that_is_leaving_already_is_not_told_again() -> None:
     leaving = runs("r", a_job(gpus=8, hours=1), [("n1", range(8))], hours_ago=1, leaving_by_ms=NOW_MS + 20_000)
     scenario = with_promises(a_promise("w", [("n1", range(8))], in_hours=0), cluster=flat(1), running=[leaving])
