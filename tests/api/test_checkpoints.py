@@ -116,7 +116,7 @@ def test_a_job_says_how_often_it_saves_itself_and_why() -> None:
         assert answer == {"every_s": 900, "because": "the job file says so", "upload_problem": None}
         for took_ms, told in (
             (60_000, ""),
-            (200_000, "; a save takes 200.0 s until it is safe, so each begins 700.0 s after the one before"),
+            (200_000, "; a save takes 200.0 s until it is safe, so each begins 500.0 s after the one before"),
             (600_000, "; but a save takes 600.0 s until it is safe, so up to 1350.0 s of work may be lost"),
         ):
             await _saved(world, other, took_ms, took_ms=took_ms)

@@ -38,7 +38,7 @@ def test_a_command_becomes_a_job_and_its_output_is_shown(terminal: Terminal, ser
     }
 
 
-@pytest.mark.parametrize("options", [["--gpu", "1", "--"], ["--workdir", "/data"], ["-x"]])
+@pytest.mark.parametrize("options", [["--gpu", "1", "--"], ["--directory", "/data"], ["-x"]])
 def test_an_option_that_run_does_not_have_is_not_the_command(
     terminal: Terminal, server: FakeServer, options: list[str]
 ) -> None:

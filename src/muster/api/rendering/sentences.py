@@ -33,6 +33,7 @@ _BECAUSE: dict[ReasonCode, str] = {
     ReasonCode.RESERVATION: "nodes are set aside for others",
     ReasonCode.BEGIN: "it is not to begin yet",
     ReasonCode.PROTECTED: "the jobs whose place it could take may not be stopped yet",
+    ReasonCode.ENGINE: "no engine alone has room for all of its workers",
 }
 
 CAUSES = 2
