@@ -89,6 +89,7 @@ def _contents() -> str:
                     "docs/guides/environments",
                     "docs/guides/operate",
                     "docs/guides/agents",
+                    "docs/guides/high-availability",
                     "docs/COMMAND_LINE",
                     "docs/guides/slurm",
                     "docs/SIMULATOR",
