@@ -127,7 +127,8 @@ def _newest_first(asked: Select[Any], filters: JobFilter, oldest: int, last: int
 
 def _fitting(sizes: Sequence[Row[Any]]) -> list[int]:
     """The numbers of as many records as are read for one page. The first always is."""
-    read_bytes = accumulate((row.bytes for row in sizes), initial=0)
+    # A damaged row may have no record, and so no size. What is wrong with it is said when it is read.
+    read_bytes = accumulate((row.bytes or 0 for row in sizes), initial=0)
     return [row.number for row, before in zip(sizes, read_bytes, strict=False) if before < PAGE_RECORD_BYTES]
 
 
