@@ -166,7 +166,7 @@ PLANTED_ON_NODES: dict[Plant, int] = {
     the_gpus_of_unknown_gangs_are_given_out: 19,
     a_job_starts_beside_a_gang_of_its_own_that_is_unknown: 19,
     attempts_do_not_go_on_above_what_was_heard_of: 19,
-    a_gang_is_adopted_on_gpus_of_others: 1572,
+    a_gang_is_adopted_on_gpus_of_others: 88,
     a_takeover_does_not_fence: 7,
     a_node_gives_out_gpus_that_are_in_use: 822,
     jobs_that_lost_a_node_wait_like_all_others: 30,
