@@ -13,8 +13,10 @@ from tests.unit.test_docs import README, Block, all_blocks, blocks, is_training,
 
 @pytest.fixture(scope="module")
 def shell(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shell]:
-    """A user who has tried other examples before."""
-    yield from a_user(tmp_path_factory)
+    """A user who has tried other examples before, and whose trainings end soon."""
+    for user in a_user(tmp_path_factory):
+        (user.folder / "seen").touch()
+        yield user
 
 
 @pytest.fixture
