@@ -129,11 +129,6 @@ class Link:
         """Where other nodes reach this one."""
         return LOOPBACK
 
-    def end(self) -> None:
-        """Have the supervisor end with everything that it runs."""
-        self.say({"end": True})
-        self.flush()
-
     def say(self, message: Message) -> None:
         """Send a message if the node is up. Unlike a command, it is not kept."""
         if self._connection is not None and self.is_up:

@@ -62,11 +62,6 @@ class Mirror:
         """A new connection: ask about everything again."""
         self._copies.clear()
 
-    @property
-    def is_level(self) -> bool:
-        """True when the control plane had everything at the last look."""
-        return not any(each.is_sent or each.kept is None for each in self._copies.values())
-
     def look(self, say: Say) -> None:
         """Send pieces of files that have grown, as many as may be on their way."""
         now_s = self._clock()
