@@ -56,12 +56,22 @@ with Checkpointer() as checkpoints:
         time.sleep(0.02)
 """
 
+PAGES = {
+    "overview": "/",
+    "cluster": "/cluster",
+    "jobs": "/jobs",
+    "teams": "/teams",
+    "nodes": "/nodes",
+    "submit": "/submit",
+    "what-if": "/what-if",
+    "audit": "/audit",
+}
+"""The address of every page that needs no job, by the name of its picture."""
+
 STEPS = 4
 """Minutes of history that the charts show at least."""
 
 DESK_PX, PHONE_PX = 1440, 390
-
-TWO_FRAMES = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 SHOWN_PX = 1180
 SHOWN = {"overview": "light", "cluster": "dark", "job-waiting": "light"}
@@ -93,32 +103,14 @@ def submitted(site: Site) -> dict[str, str]:
     return found
 
 
-def pages(jobs: dict[str, str]) -> dict[str, str]:
-    """The address of every page, by the name of its picture."""
-    return {
-        "overview": "/",
-        "cluster": "/cluster",
-        "jobs": "/jobs",
-        "job-running": f"/jobs/{jobs['gpt-small']}",
-        "job-waiting": f"/jobs/{jobs['llama-long-context']}",
-        "teams": "/teams",
-        "nodes": "/nodes",
-        "submit": "/submit",
-        "what-if": "/what-if",
-        "audit": "/audit",
-    }
-
-
 def settled(visitor: Visitor, path: str) -> None:
     """Open a page, and wait until the server has answered all that it asks for and what is below has been in sight."""
     visitor.open(path)
     visitor.is_live()
-    for words in ("Loading…", "loading the rest…", "Asking the server…"):
-        expect(visitor.page.get_by_text(words)).to_have_count(0)
-    # The editor measures its lines when they come into sight.
-    for place in ("document.body.scrollHeight", "0"):
-        visitor.page.evaluate(f"scrollTo(0, {place})")
-        visitor.page.evaluate(TWO_FRAMES)
+    for _ in range(2):  # what comes into sight may make room for more
+        visitor.read_through()
+        for words in ("Loading…", "loading the rest…", "Asking the server…"):
+            expect(visitor.page.get_by_text(words)).to_have_count(0)
 
 
 def taken(browser: Browser, site: Site, places: dict[str, str], folder: Path) -> None:
@@ -155,9 +147,10 @@ def main() -> int:
         site = Site(Path(home), CLUSTER)
         with site.server as server:
             server.start()
-            nothing = {"overview": "/", "cluster": "/cluster", "jobs": "/jobs", "teams": "/teams", "nodes": "/nodes"}
-            taken(browser, site, nothing, ALL / "empty")
-            places = pages(submitted(site))
+            taken(browser, site, PAGES, ALL / "empty")
+            jobs = submitted(site)
+            found = {"job-running": jobs["gpt-small"], "job-waiting": jobs["llama-long-context"]}
+            places = PAGES | {name: f"/jobs/{job}" for name, job in found.items()}
             taken(browser, site, places, ALL / "full")
             chosen(browser, site, places)
         browser.close()

@@ -10,6 +10,7 @@ import pytest
 
 from muster.api.dashboard.files import BUILT, PAGE
 from muster.client import Client
+from muster.model.errors import NotFound
 from tests.crash.server import Server, until
 from tests.e2e.conftest import Shell
 
@@ -27,6 +28,8 @@ guaranteed = {"*" = 4}
 tiers = ["production", "standard", "exploratory"]
 [teams.vision]
 [teams.default]
+[teams.language.teams.evaluation]
+[teams.language.teams.pretraining]
 """
 
 
@@ -98,6 +101,13 @@ class Site:
     def await_state(self, job: str, *states: str) -> None:
         """Wait until the server says so."""
         until(lambda: self.client.job(job).state in states)
+
+    def printed(self, job: str) -> bytes:
+        """All that a job has printed; nothing before it has printed anything."""
+        try:
+            return b"".join(each.text for each in self.client.logs(job))
+        except NotFound:
+            return b""
 
     def cancel_all(self) -> None:
         """No job is left that holds a GPU."""

@@ -55,6 +55,7 @@ def test_no_page_has_a_serious_finding(browser: Browser, site: Site, scheme: str
             ):
                 visitor.open(place)
                 visitor.is_live()
+                visitor.read_through()
                 expect(visitor.page.locator("main").get_by_text("Loading…")).to_have_count(0)
                 found[place] = findings(visitor)
                 assert visitor.page.locator("main").count() == visitor.page.locator("nav").count() == 1

@@ -120,7 +120,8 @@ def test_what_others_wrote_is_shown_and_never_runs(visitor: Visitor, site: Site,
         for job in wronged:
             visitor.open(f"/jobs/{job}")
             expect(visitor.seen("job-state").first).to_be_visible()
-            visitor.page.wait_for_load_state("load")
+            visitor.read_through()
+            expect(visitor.page.get_by_role("region", name="Job file").locator("pre")).to_be_attached()
             nothing_ran(visitor)
         visitor.open(f"/jobs/{wronged[0]}")
         expect(visitor.seen("log")).to_contain_text(LAST)
@@ -241,3 +242,18 @@ def test_a_member_of_another_team_sees_that_gpus_are_used_and_not_by_what(browse
         unknown.first.hover()
         expect(visitor.page.get_by_role("tooltip")).to_contain_text("a job that you may not see")
         assert "their-merger" not in visitor.page.content()
+
+
+def test_nothing_that_others_wrote_turns_the_direction_of_reading(visitor: Visitor, site: Site) -> None:
+    job = site.submit("turned", run="printf 'one \\342\\200\\256owt\\n'; sleep 1000", tags={"note": "a\u2066b"})
+    site.client.drain("b1", reason="fan \u202edlo")
+    try:
+        visitor.open(f"/jobs/{job}")
+        expect(visitor.seen("log")).to_contain_text("one \\u202eowt")
+        expect(visitor.page.locator("dl.facts").first).to_contain_text("a\\u2066b")
+        for place in ("/", "/nodes"):
+            visitor.open(place)
+            expect(visitor.page.locator("main")).to_contain_text("fan \\u202edlo")
+            assert "\u202e" not in visitor.page.content()
+    finally:
+        site.client.undrain("b1")

@@ -112,6 +112,13 @@ def test_what_a_field_is_for_can_be_read_in_it(screen: Visitor, path: str) -> No
     assert 0 < text_px <= room_px
 
 
+def test_the_examples_in_the_fields_of_a_job_are_whole(screen: Visitor) -> None:
+    screen.open("/submit")
+    for field in screen.page.locator(".job-form input[placeholder]").all():
+        text_px, room_px = field.evaluate(_PLACEHOLDER_PX)
+        assert 0 < text_px <= room_px, field.get_attribute("placeholder")
+
+
 def test_the_gpus_of_a_node_stand_in_one_line_on_a_phone(phone: Visitor) -> None:
     phone.open("/nodes")
     cell = phone.seen("node-row", node="a1").locator("td").nth(3)
@@ -183,3 +190,58 @@ def test_numbers_and_what_follows_them_are_apart(screen: Visitor, site: Site) ->
         }"""
     )
     assert min(apart_px) >= 8
+
+
+def test_the_team_of_a_job_that_starts_next_is_not_broken_within_a_word(screen: Visitor, site: Site) -> None:
+    for number in range(3):
+        site.await_state(site.submit(f"holder-{number}", gpus=4, max_duration="12h"), "running")
+    site.submit("llama-long-context", gpus=4, team="language/pretraining", max_duration="5d")
+    screen.open("/")
+    team = screen.page.locator(".starts tbody").get_by_text("language/pretraining", exact=True)
+    expect(team).to_be_visible()
+    assert lines_of(team) == 1
+
+
+def test_the_arithmetic_of_all_groups_of_teams_stands_in_the_same_columns(visitor: Visitor, site: Site) -> None:
+    for team in ("language/evaluation", "language/pretraining", "vision"):
+        site.await_state(site.submit("counts", team=team), "running")
+    visitor.open("/teams")
+    tables = visitor.page.locator(".fair-share table")
+    expect(tables).to_have_count(2)
+    columns = tables.evaluate_all("all => all.map(each => [...each.rows[0].cells].map(cell => cell.offsetLeft))")
+    assert columns[0] == columns[1]
+
+
+def test_the_numbers_of_the_fair_share_stand_in_one_line_on_a_phone(phone: Visitor, site: Site) -> None:
+    site.await_state(site.submit("counts", team="vision", gpus=4, workers=3), "running")
+    phone.open("/teams")
+    uses = phone.page.locator('.fair-share td[data-label="Uses now"]', has_text="12")
+    expect(uses).to_have_count(1)
+    assert lines_of(uses) == 1
+
+
+def test_what_stands_side_by_side_begins_at_the_same_height(visitor: Visitor) -> None:
+    visitor.open("/what-if")
+    expect(visitor.page.locator(".what-if > *")).to_have_count(2)
+    tops = visitor.page.locator(".what-if > *").evaluate_all("all => all.map(each => each.getBoundingClientRect().top)")
+    assert tops[0] == tops[1]
+
+
+def test_what_stands_below_a_heading_is_apart_from_it(phone: Visitor) -> None:
+    phone.open("/cluster")
+    apart_px = phone.page.locator(".legend").evaluate(
+        """legend => legend.getBoundingClientRect().top
+          - document.querySelector('main input[type=search]').getBoundingClientRect().bottom"""
+    )
+    assert apart_px >= 8
+
+
+def test_the_fields_of_the_audit_and_what_exports_it_stand_in_one_line_at_a_desk(browser: Browser, site: Site) -> None:
+    with Visitor(browser, site.url, width_px=DESK_PX) as desk:
+        desk.enter(site.link())
+        desk.open("/audit")
+        ends = desk.page.locator(".audit-filters > *").evaluate_all(
+            "all => all.map(each => Math.round(each.getBoundingClientRect().bottom))"
+        )
+        assert len(ends) == 6
+        assert len(set(ends)) == 1

@@ -181,3 +181,37 @@ def test_what_is_exported_of_the_audit_is_what_the_filters_leave(visitor: Visito
     entries = [json.loads(line) for line in Path(download.value.path()).read_text("utf-8").splitlines()]
     assert entries == site.read(f"/v1/audit?subject={job}")["items"]
     assert [each["action"] for each in entries] == ["jobs.submit", "jobs.cancel"]
+
+
+def test_a_what_if_begins_with_what_is_and_asks_for_no_fewer_nodes_than_none(visitor: Visitor) -> None:
+    visitor.open("/what-if")
+    visitor.page.get_by_text("Guaranteed GPUs").click()
+    guaranteed = visitor.page.get_by_label("research")
+    expect(guaranteed).to_have_attribute("placeholder", "4 GPUs")
+    nodes = visitor.page.get_by_label("with 4 h100 GPUs")
+    expect(nodes).to_have_attribute("placeholder", "3")
+    nodes.fill("-1")
+    visitor.page.get_by_role("button", name="Simulate").click()
+    assert not nodes.evaluate("input => input.validity.valid")
+    assert "run=" not in visitor.page.url
+
+
+def test_what_was_measured_on_a_node_has_its_unit(visitor: Visitor) -> None:
+    visitor.open("/nodes")
+    visitor.seen("node-row", node="b1").get_by_role("button", name="b1").click()
+    free = visitor.page.locator(".signals").get_by_role("row", name=re.compile("^disk free")).first
+    expect(free.locator("td").nth(2)).to_have_text(re.compile(r"^[0-9.]+ [kMGT]B$"))
+
+
+def test_the_map_of_a_job_says_nothing_of_nodes_that_it_does_not_show(visitor: Visitor, site: Site) -> None:
+    job = site.submit("on-one-node", gpus=4)
+    site.await_state(job, "running")
+    visitor.open(f"/jobs/{job}")
+    placement = visitor.page.get_by_role("region", name="Placement")
+    expect(placement.get_by_test_id("gpu-cell")).to_have_count(4)
+    expect(placement.get_by_role("region", name="rack")).to_be_visible()
+    expect(placement).not_to_contain_text("in use")
+    visitor.open("/cluster")
+    (node,) = {worker.node for worker in site.client.job(job).workers}
+    rack, share = ("rb", "100 %") if node == "b1" else ("ra", "50 %")
+    expect(visitor.page.get_by_role("region", name=f"rack {rack}")).to_contain_text(f"{share} in use")

@@ -56,7 +56,7 @@ def test_a_terminal_that_is_opened_later_shows_what_was_printed_before(visitor: 
     run = "printf 'asks \\033[6n and says-this-first\\n'; exec bash -i"
     job = site.submit("talks-early", run=run, interactive={"idle_timeout": "10m"})
     site.await_state(job, "running")
-    until(lambda: b"says-this-first" in b"".join(each.text for each in site.client.logs(job)))
+    until(lambda: b"says-this-first" in site.printed(job))
     for _ in range(2):
         visitor.open(f"/jobs/{job}")
         visitor.page.get_by_role("region", name="Terminal").get_by_role("button", name="Open").click()
@@ -172,3 +172,61 @@ def test_the_list_shows_the_newest_jobs_before_the_rest_is_there(visitor: Visito
     visitor.page.unroute_all()
     assert rows(visitor, 3) == [*reversed(newest), oldest]
     expect(visitor.page.get_by_text("3 jobs", exact=True)).to_be_visible()
+
+
+def test_a_shell_that_has_ended_says_so_where_one_sees_it(visitor: Visitor, site: Site) -> None:
+    job = site.submit("with-a-shell")
+    site.await_state(job, "running")
+    visitor.open(f"/jobs/{job}")
+    terminal = visitor.page.get_by_role("region", name="Terminal")
+    terminal.get_by_role("button", name="Open").click()
+    expect(terminal.locator(".xterm-rows")).to_contain_text(PROMPT)
+    visitor.page.keyboard.type("exit\n")
+    expect(terminal.get_by_role("status")).to_contain_text("has ended")
+    expect(terminal.get_by_role("status")).to_be_in_viewport()
+
+
+def test_the_choice_of_columns_is_closed_with_escape(visitor: Visitor) -> None:
+    visitor.open("/jobs")
+    visitor.page.get_by_text("Columns", exact=True).click()
+    box = visitor.page.get_by_label("Priority")
+    box.check()
+    visitor.page.keyboard.press("Escape")
+    expect(box).to_be_hidden()
+
+
+def test_what_was_asked_about_a_node_stays_asked_when_somebody_else_was_faster(visitor: Visitor, site: Site) -> None:
+    visitor.open("/nodes?node=b1")
+    visitor.page.get_by_role("button", name="Drain").click()
+    dialog = visitor.page.get_by_role("dialog", name="Drain b1?")
+    expect(dialog).to_contain_text("No new job starts here.")
+    site.client.drain("b1", reason="a loud fan")
+    try:
+        expect(dialog).to_contain_text("Meanwhile it is drained: a loud fan")
+        visitor.confirm("Drain")
+        node = site.client.node("b1")
+        assert (node.state, node.because) == ("drained", "a loud fan")
+    finally:
+        site.client.undrain("b1")
+
+
+def test_filters_are_in_the_address_and_one_goes_back_and_forward_through_them(visitor: Visitor, site: Site) -> None:
+    jobs = [site.submit(f"try-{number}") for number in (38, 39)]
+    visitor.open("/jobs?text=39")
+    assert rows(visitor, 1) == jobs[1:]
+    search = visitor.page.locator("main input[type=search]")
+    expect(search).to_have_value("39")
+    search.fill("try")
+    state = visitor.page.locator("main select[aria-label=State]")
+    state.select_option("running")
+    state.select_option("held")
+    visitor.page.go_back()
+    expect(state).to_have_value("running")
+    visitor.page.go_back()
+    expect(state).to_have_value("active")
+    expect(search).to_have_value("try")
+    visitor.page.go_forward()
+    expect(state).to_have_value("running")
+    visitor.page.reload()
+    expect(state).to_have_value("running")
+    expect(search).to_have_value("try")

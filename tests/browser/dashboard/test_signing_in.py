@@ -85,3 +85,47 @@ def test_a_link_that_is_pasted_over_the_page_for_signing_in_works(browser: Brows
         expect(visitor.page.locator("h1")).to_have_text("Sign in to Muster")
         visitor.enter(site.link())
         expect(visitor.page.locator("h1")).to_have_text("Overview")
+
+
+def test_nothing_is_left_of_what_one_user_has_seen_when_another_signs_in_in_the_same_tab(
+    browser: Browser, site: Site
+) -> None:
+    theirs = site.submit("of-research")
+    with Visitor(browser, site.url) as visitor:
+        visitor.paste(site.token("rita", "research"))
+        jobs = visitor.page.get_by_role("link", name="Jobs", exact=True)
+        jobs.click()
+        expect(visitor.seen("job-row", job=theirs)).to_be_visible()
+        visitor.page.get_by_role("button", name="Sign out").click()
+        visitor.page.get_by_label("Or paste a token").fill(site.token("vic", "vision"))
+        visitor.page.get_by_role("button", name="Sign in").click()
+        visitor.is_live()
+        expect(visitor.page.locator("header .who")).to_have_text("vic")
+        jobs.click()
+        expect(visitor.page.get_by_text("No job runs or waits.")).to_be_visible()
+        assert theirs not in visitor.page.content()
+
+
+def test_signing_out_in_one_tab_ends_the_session_in_all(visitor: Visitor, site: Site) -> None:
+    other = visitor.page.context.new_page()
+    other.goto(f"{site.url}/cluster")
+    expect(other.get_by_test_id("connection")).to_have_text("live")
+    visitor.page.get_by_role("button", name="Sign out").click()
+    expect(other.get_by_text("Your session has ended")).to_be_visible()
+    other.get_by_label("Or paste a token").fill(site.token("ada", "research"))
+    other.get_by_role("button", name="Sign in").click()
+    expect(other.locator("h1")).to_have_text("Cluster")
+
+
+def test_a_tab_becomes_that_of_who_signs_in_in_another(browser: Browser, site: Site) -> None:
+    theirs = site.submit("of-research")
+    with Visitor(browser, site.url) as visitor:
+        visitor.paste(site.token("rita-again", "research"))
+        visitor.open("/jobs")
+        expect(visitor.seen("job-row", job=theirs)).to_be_visible()
+        other = visitor.page.context.new_page()
+        other.goto(f"{site.url}/sign-in")
+        other.get_by_label("Or paste a token").fill(site.token("vic-again", "vision"))
+        other.get_by_role("button", name="Sign in").click()
+        expect(visitor.page.locator("header .who")).to_have_text("vic-again")
+        expect(visitor.seen("job-row", job=theirs)).to_have_count(0)

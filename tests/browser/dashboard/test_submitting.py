@@ -1,7 +1,9 @@
 """A job is described in a form and in a text, the server says what would come of it, and it is submitted once."""
 
+import re
+
 import pytest
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Browser, Locator, expect
 
 from tests.browser.dashboard.site import Site
 from tests.browser.dashboard.visitor import Visitor
@@ -101,6 +103,37 @@ def test_what_is_typed_fast_is_not_taken_back(visitor: Visitor) -> None:
     expect(editor(visitor)).to_contain_text("name: written-9")
 
 
+def test_what_the_job_file_knows_is_offered_and_taken_with_the_keyboard_or_the_mouse(visitor: Visitor) -> None:
+    with visitor.page.expect_response("**/v1/schema/job"):
+        visitor.open("/submit")
+    write(visitor, "name: offered\n")
+    choices = visitor.seen("editor").get_by_role("option")
+    visitor.page.keyboard.type("check")
+    expect(choices.first).to_have_text("checkpoint")
+    expect(editor(visitor)).to_have_attribute("aria-activedescendant", re.compile("."))
+    visitor.page.keyboard.press("Enter")
+    visitor.page.keyboard.type("{path: /x}\nresources:\n  gpu")
+    expect(choices.first).to_have_text(re.compile("^gpu"))
+    visitor.page.keyboard.press("Escape")
+    expect(choices).to_have_count(0)
+    expect(visitor.page.locator("h1")).to_have_text("Submit")
+    visitor.page.keyboard.press("Control+Space")
+    choices.get_by_text("gpu_type", exact=True).click()
+    visitor.page.keyboard.type("h100")
+    expect(editor(visitor)).to_contain_text("checkpoint: {path: /x}")
+    expect(editor(visitor)).to_contain_text("gpu_type: h100")
+    visitor.page.keyboard.press("ControlOrMeta+z")
+    expect(editor(visitor)).not_to_contain_text("gpu_type: h100")
+
+
+def test_lines_are_indented_and_erased_with_the_usual_keys(visitor: Visitor) -> None:
+    visitor.open("/submit")
+    write(visitor, "a:")
+    for key in ("Enter", "Tab", "9", "Enter", "8", "Shift+Tab", "7", "Backspace", "ArrowUp", "Home", "Delete"):
+        visitor.page.keyboard.press(key)
+    assert visitor.seen("editor").locator(".cm-line").all_text_contents() == ["a:", "  ", "8"]
+
+
 @pytest.mark.parametrize("keys", ["/", "?", "gj"])
 def test_what_is_typed_into_the_editor_is_no_command(visitor: Visitor, keys: str) -> None:
     visitor.open("/submit")
@@ -139,3 +172,37 @@ def test_a_job_is_cloned_with_a_change(visitor: Visitor, site: Site) -> None:
 def test_a_job_like_one_that_is_not_there_is_refused_in_words(visitor: Visitor) -> None:
     visitor.open("/submit?from=job-999999")
     expect(visitor.page.locator("main").get_by_role("alert")).to_contain_text("job-999999")
+
+
+def test_a_job_that_does_not_arrive_is_said_in_words_and_submitted_when_one_tries_again(
+    visitor: Visitor, site: Site
+) -> None:
+    visitor.open("/submit")
+    write(visitor, FILE.replace("written", "tried-again"))
+    expect(visitor.seen("dry-run")).to_be_visible()
+    visitor.page.route("**/v1/jobs", lambda route: route.abort())
+    button(visitor).click()
+    bar = visitor.page.get_by_role("region", name="Submit")
+    expect(bar.get_by_role("alert")).to_contain_text("The server cannot be reached")
+    visitor.page.unroute("**/v1/jobs")
+    button(visitor).click()
+    job = at_job(visitor, "tried-again")
+    assert site.client.job(job).name == "tried-again"
+
+
+def test_a_new_job_begins_with_a_team_of_the_user(browser: Browser, site: Site) -> None:
+    with Visitor(browser, site.url) as visitor:
+        visitor.paste(site.token("of-vision", "vision"))
+        visitor.open("/submit")
+        expect(visitor.page.get_by_label("Team", exact=True)).to_have_value("vision")
+        expect(visitor.seen("dry-run")).to_contain_text("It would start now")
+
+
+def test_a_job_is_submitted_from_a_page_that_came_without_tls(visitor: Visitor, site: Site) -> None:
+    visitor.page.add_init_script("delete Crypto.prototype.randomUUID")
+    visitor.open("/submit")
+    write(visitor, FILE.replace("written", "without-tls"))
+    expect(visitor.seen("dry-run")).to_be_visible()
+    button(visitor).click()
+    job = at_job(visitor, "without-tls")
+    assert site.client.job(job).name == "without-tls"

@@ -15,6 +15,16 @@ _WATCH_POLICY = """
     window.__violations.push(`${violatedDirective}: ${blockedURI} at ${sourceFile}:${lineNumber}`));
 """
 
+_SCROLL = """async () => {
+  const frames = () => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+  for (let top = 0; top < document.body.scrollHeight; top += innerHeight / 2) {
+    scrollTo(0, top);
+    await frames();
+  }
+  scrollTo(0, 0);
+  await frames();
+}"""
+
 
 class Visitor:
     """A page in a browser context of its own: no cookie and no storage is shared with another visitor."""
@@ -69,6 +79,10 @@ class Visitor:
         """Load a page of the dashboard."""
         self.page.goto(f"{self.url}{path}")
         expect(self.page.locator("h1")).to_have_count(1)
+
+    def read_through(self) -> None:
+        """Scroll to the end of the page and back: what is far down asks for what it shows when it comes into sight."""
+        self.page.evaluate(_SCROLL)
 
     def is_live(self) -> None:
         """Wait until the page hears of changes."""

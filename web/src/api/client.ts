@@ -3,6 +3,8 @@
 import createClient, { type Middleware } from "openapi-fetch";
 
 import { forgetSession, isSignedIn, pageHalf } from "../session/session";
+import { heard } from "../words/clock";
+import { unturnedJson } from "../words/direction";
 import type { components, paths } from "./schema";
 
 export type Schema = components["schemas"];
@@ -25,23 +27,35 @@ export class Problem extends Error {
   }
 }
 
+/** Instead of what the browser says when there is no answer at all. */
+export const UNREACHED = "The server cannot be reached. It is asked again and again; once this page is live, try again.";
+
 const session: Middleware = {
   onRequest({ request }) {
     request.headers.set("X-Muster-Page", pageHalf());
     return request;
   },
   async onResponse({ response }) {
-    if (response.ok) {
-      return response;
+    heard(response.headers.get("Date"));
+    const answer = isJson(response) ? new Response(unturnedJson(await response.text()), response) : response;
+    if (answer.ok) {
+      return answer;
     }
     if (response.status === 401 && isSignedIn()) {
       forgetSession();
       window.dispatchEvent(new Event("muster:signed-out"));
     }
-    const said = (await response.json().catch(() => ({}))) as Partial<Schema["Problem"]>;
+    const said = (await answer.json().catch(() => ({}))) as Partial<Schema["Problem"]>;
     throw new Problem(response.status, said.detail ?? response.statusText, said.errors ?? []);
   },
+  onError() {
+    return new Error(UNREACHED);
+  },
 };
+
+function isJson(response: Response): boolean {
+  return response.headers.get("Content-Type")?.includes("json") === true;
+}
 
 export const api = createClient<paths>();
 api.use(session);

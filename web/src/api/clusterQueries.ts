@@ -2,6 +2,7 @@
 
 import { queryOptions } from "@tanstack/react-query";
 
+import { now } from "../words/clock";
 import { allPages, api, body, type Schema } from "./client";
 
 export type History = Schema["History"];
@@ -30,7 +31,7 @@ export const clusterQueries = {
     queryOptions({
       queryKey: ["history", span],
       queryFn: async () => {
-        const since = new Date(Date.now() - SPANS[span].ms).toISOString();
+        const since = new Date(now() - SPANS[span].ms).toISOString();
         return body(await api.GET("/v1/history", { params: { query: { since, step: SPANS[span].step } } }));
       },
       refetchInterval: SOON_MS,

@@ -4,6 +4,7 @@
  */
 
 import { isSignedIn, pageHalf } from "../session/session";
+import { unturnedJson } from "../words/direction";
 import type { LogEvent } from "./client";
 
 export type Connection = "connecting" | "live" | "lost";
@@ -16,6 +17,11 @@ const PAUSES_MS = [500, 1000, 2000, 5000, 10_000];
 const GATHER_MS = 200;
 /** The server says something every 15 seconds. A connection that is silent for longer is dead. */
 const SILENT_MS = 40_000;
+/**
+ * A tab that nobody looks at for so long gives its connection back: a browser has only six to a server for all its
+ * tabs, and the seventh tab would not load.
+ */
+const UNSEEN_MS = 5000;
 
 /** Watch until the returned function is called. */
 export function watchEvents(watcher: Watcher): () => void {
@@ -36,21 +42,65 @@ async function keepWatching(watcher: Watcher, ended: AbortSignal): Promise<void>
   const gathered = gathering(watcher.onEvents);
   let last = "";
   let failures = 0;
+  await seen(ended);
   while (!ended.aborted && isSignedIn()) {
+    const unseen = new Unseen();
     try {
-      for await (const frame of frames(last, ended, () => {
+      for await (const frame of frames(last, AbortSignal.any([ended, unseen.signal]), () => {
         failures = 0;
         watcher.onConnection("live");
       })) {
         last = frame.id || last;
-        gathered(JSON.parse(frame.data) as LogEvent);
+        gathered(JSON.parse(unturnedJson(frame.data)) as LogEvent);
       }
     } catch {
       // A connection may end in any way. What matters is that there is a next one.
     }
+    unseen.stop();
+    if (unseen.signal.aborted) {
+      watcher.onConnection("connecting");
+      await seen(ended);
+      continue;
+    }
     watcher.onConnection("lost");
     await pause(PAUSES_MS[Math.min(failures, PAUSES_MS.length - 1)] ?? 0);
     failures += 1;
+  }
+}
+
+/** Aborts its signal once the page has been behind others for a while. */
+class Unseen {
+  private readonly over = new AbortController();
+  private timer: number | undefined;
+  readonly signal = this.over.signal;
+
+  constructor() {
+    document.addEventListener("visibilitychange", this.look);
+    this.look();
+  }
+
+  stop(): void {
+    window.clearTimeout(this.timer);
+    document.removeEventListener("visibilitychange", this.look);
+  }
+
+  private readonly look = () => {
+    window.clearTimeout(this.timer);
+    if (document.hidden) {
+      this.timer = window.setTimeout(() => {
+        this.over.abort();
+      }, UNSEEN_MS);
+    }
+  };
+}
+
+/** Wait until somebody looks at the page. */
+async function seen(ended: AbortSignal): Promise<void> {
+  while (document.hidden && !ended.aborted) {
+    await new Promise((resolve) => {
+      document.addEventListener("visibilitychange", resolve, { once: true, signal: ended });
+      ended.addEventListener("abort", resolve, { once: true });
+    });
   }
 }
 

@@ -4,6 +4,7 @@
  */
 
 import { pageHalf } from "../session/session";
+import { UNREACHED } from "./client";
 
 /** What is read at first of all ranks together, from the end. */
 const TAIL_BYTES = 400_000;
@@ -20,6 +21,8 @@ export type Printed = { rank: number; text: string };
 type Reader = {
   onPrinted: (parts: Printed[]) => void;
   onProblem: (problem: string) => void;
+  /** Of a rank this many bytes stand before what is read. */
+  onSkipped: (bytes: number) => void;
   /** Everything was read, and nothing more will come. */
   onComplete: () => void;
 };
@@ -80,13 +83,16 @@ async function newText(url: string, place: Place, reader: Reader, ended: AbortSi
       signal: ended,
     });
     if (!answer.ok) {
-      const said = (await answer.json()) as { detail?: string };
-      reader.onProblem(said.detail ?? answer.statusText);
+      reader.onProblem(await problemOf(answer));
       return "";
     }
     const bytes = await answer.arrayBuffer();
     reader.onProblem("");
-    place.offset = Number(answer.headers.get("Muster-Log-End"));
+    const end = Number(answer.headers.get("Muster-Log-End"));
+    if (place.offset < 0 && end > bytes.byteLength) {
+      reader.onSkipped(end - bytes.byteLength);
+    }
+    place.offset = end;
     place.isComplete = answer.headers.get("Muster-Log-Complete") === "true";
     return place.decoder.decode(bytes, { stream: !place.isComplete });
   } catch {
@@ -95,20 +101,30 @@ async function newText(url: string, place: Place, reader: Reader, ended: AbortSi
   }
 }
 
+/** What the server said instead of a log. */
+async function problemOf(answer: Response): Promise<string> {
+  const said = (await answer.json().catch(() => ({}))) as { detail?: string };
+  return said.detail ?? answer.statusText;
+}
+
 /** As much of a log as a browser should be asked to save. */
 const SAVED_BYTES = 256 * 1024 * 1024;
 const READ_BYTES = 1024 * 1024;
 
-/** All that one rank has printed, to be saved as a file. */
+/** All that one rank has printed, to be saved as a file: the whole of it, or an error that says why not. */
 export async function wholeLog(job: string, attempt: number, rank: number): Promise<Blob> {
   const parts: ArrayBuffer[] = [];
   for (let offset = 0; offset < SAVED_BYTES; ) {
     const query = `attempt=${attempt}&rank=${rank}&offset=${offset}&limit=${READ_BYTES}`;
-    const answer = await fetch(`/v1/jobs/${encodeURIComponent(job)}/logs?${query}`, {
-      headers: { "X-Muster-Page": pageHalf() },
+    const url = `/v1/jobs/${encodeURIComponent(job)}/logs?${query}`;
+    const answer = await fetch(url, { headers: { "X-Muster-Page": pageHalf() } }).catch(() => {
+      throw new Error(UNREACHED);
     });
+    if (!answer.ok) {
+      throw new Error(await problemOf(answer));
+    }
     const part = await answer.arrayBuffer();
-    if (!answer.ok || part.byteLength === 0) {
+    if (part.byteLength === 0) {
       break;
     }
     parts.push(part);

@@ -3,12 +3,13 @@ import { Link, Outlet, useLocation, useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useEffect, useRef, useState } from "react";
 
 import { queries } from "../api/queries";
-import { signOut } from "../session/session";
+import { isSignedIn, signOut, watchOtherTabs } from "../session/session";
 import { Help } from "./Help";
 import { useKeyboard, useKeys } from "./keys";
 import { Live } from "./Live";
 import { PLACES, titleOf } from "./places";
 import { turnTheme, useTheme } from "./theme";
+import { Updated } from "./Updated";
 
 /** What is around every page: where one can go, who one is, and whether what one sees is live. */
 export function Frame(): ReactNode {
@@ -74,6 +75,7 @@ function Main({ path }: { path: string }) {
   }, [path]);
   return (
     <main id="page" tabIndex={-1} ref={place}>
+      <Updated />
       <Outlet />
     </main>
   );
@@ -129,7 +131,7 @@ function useKeysOfEveryPage(): void {
   );
 }
 
-/** The session has ended on the server: say so where one can sign in again. */
+/** The session has ended, on the server or in another tab: say so where one can sign in again. */
 function useSignedOut(): void {
   const navigate = useNavigate();
   const { href } = useLocation();
@@ -138,8 +140,17 @@ function useSignedOut(): void {
       void navigate({ to: "/sign-in", search: { ended: "yes", next: href } });
     };
     window.addEventListener("muster:signed-out", leave);
+    const stopWatching = watchOtherTabs(() => {
+      if (isSignedIn()) {
+        // Perhaps as somebody else, who must not see what is kept here.
+        location.reload();
+      } else {
+        leave();
+      }
+    });
     return () => {
       window.removeEventListener("muster:signed-out", leave);
+      stopWatching();
     };
   }, [navigate, href]);
 }

@@ -15,18 +15,18 @@ export function Live(): ReactNode {
   const client = useQueryClient();
   const [connection, setConnection] = useState<Connection>("connecting");
   useEffect(() => {
-    let wasLost = false;
+    let wasAway = false;
     return watchEvents({
       onEvents: (events) => {
         refresh(client, events);
       },
       onConnection: (state) => {
         setConnection(state);
-        if (state === "live" && wasLost) {
+        if (state === "live" && wasAway) {
           // Whatever happened in between was not heard.
           void client.invalidateQueries();
         }
-        wasLost = state === "lost";
+        wasAway = state !== "live";
       },
     });
   }, [client]);

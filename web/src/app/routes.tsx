@@ -21,7 +21,11 @@ import { NotFound } from "./NotFound";
 
 const root = createRootRoute({ notFoundComponent: NotFound });
 
-const text = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined);
+/** What an address says. The router reads `39` and `true` as a number and a truth. */
+function text(value: unknown): string | undefined {
+  const isPlain = typeof value === "string" || typeof value === "number" || typeof value === "boolean";
+  return isPlain && value !== "" ? String(value) : undefined;
+}
 
 const signIn = createRoute({
   getParentRoute: () => root,

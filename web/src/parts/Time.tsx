@@ -1,19 +1,20 @@
 import { useEffect, useState } from "react";
 
 import { fromNow } from "../words/amounts";
+import { now as serverTime } from "../words/clock";
 
 const TICK_MS = 1000;
 const listeners = new Set<(now: number) => void>();
 let timer: number | undefined;
 
-/** One clock for all times on the page. */
+/** One clock for all times on the page: the server's. */
 export function useNow(): number {
-  const [now, setNow] = useState(() => Date.now());
+  const [now, setNow] = useState(serverTime);
   useEffect(() => {
     listeners.add(setNow);
     timer ??= window.setInterval(() => {
       listeners.forEach((listener) => {
-        listener(Date.now());
+        listener(serverTime());
       });
     }, TICK_MS);
     return () => {

@@ -8,6 +8,8 @@ import "./timechart.css";
 const HEIGHT_PX = 200;
 /** Half of the widest moment below the chart, so that the last one is whole. */
 const BESIDE_PX = 36;
+/** As wide as the widest moment below the chart, and a gap. */
+const APART_PX = 76;
 
 export type Series = { name: string; colour: string; values: (number | null)[] };
 
@@ -82,6 +84,9 @@ function moment(seconds: number | undefined): string {
     : new Date(seconds * 1000).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
 }
 
+/** What lines beside a chart may be apart: half a GPU or half a job would not be told. */
+const WHOLE = [0, 1, 2, 3, 4, 5, 6].flatMap((digits) => [1, 2, 5].map((first) => first * 10 ** digits));
+
 const MINUTE_S = 60;
 const DAY_S = 86_400;
 
@@ -118,8 +123,8 @@ function options(
     cursor: { y: false, drag: { x: false, y: false } },
     scales: { y: { range: (_chart, _low, high) => [0, Math.max(high * 1.05, 1)] } },
     axes: [
-      { ...axis, values: (_chart, moments, _axis, _space, apart) => moments.map((each) => tick(each, apart)) },
-      { ...axis, size: 44 },
+      { ...axis, space: APART_PX, values: (_chart, moments, _axis, _space, apart) => moments.map((each) => tick(each, apart)) },
+      { ...axis, size: 44, incrs: WHOLE },
     ],
     series: [
       {},

@@ -17,6 +17,20 @@ export function forgetSession(): void {
   localStorage.removeItem(PAGE_HALF);
 }
 
+/** Say when another tab has signed out, or has signed in anew. All tabs have one session. */
+export function watchOtherTabs(changed: () => void): () => void {
+  const look = ({ key }: StorageEvent) => {
+    // Without a key everything was cleared.
+    if (key === PAGE_HALF || key === null) {
+      changed();
+    }
+  };
+  window.addEventListener("storage", look);
+  return () => {
+    window.removeEventListener("storage", look);
+  };
+}
+
 export type SignInWith = { code: string } | { token: string };
 
 /** Sign in. The error's message says what to do when it fails. */
@@ -33,7 +47,9 @@ export async function signIn(body: SignInWith): Promise<void> {
   localStorage.setItem(PAGE_HALF, said.page);
 }
 
+/** End the session. Without an answer of the server, too: without its half no page of this browser can use it. */
 export async function signOut(): Promise<void> {
-  await fetch("/session", { method: "DELETE", headers: { "X-Muster-Page": pageHalf() } });
+  const headers = { "X-Muster-Page": pageHalf() };
   forgetSession();
+  await fetch("/session", { method: "DELETE", headers }).catch(() => null);
 }

@@ -2,6 +2,7 @@
 
 const MINUTE_S = 60;
 const HOUR_S = 3600;
+const DAY_S = 86_400;
 const UNITS: [number, string][] = [
   [86_400, "d"],
   [3600, "h"],
@@ -28,10 +29,10 @@ export function duration(seconds: number): string {
   return parts.join(" ");
 }
 
-/** "54 min": as exact as a forecast is, so no seconds beside minutes, and no minutes beside many hours. */
+/** "54 min": no seconds beside minutes, and rounded up, as in the sentences of the server that say when a job starts. */
 export function roughDuration(seconds: number): string {
-  const unit = seconds >= 10 * HOUR_S ? HOUR_S : seconds >= MINUTE_S ? MINUTE_S : 1;
-  return duration(unit * Math.round(seconds / unit));
+  const unit = seconds > DAY_S - MINUTE_S ? HOUR_S : seconds > MINUTE_S - 1 ? MINUTE_S : 1;
+  return duration(unit * Math.ceil(seconds / unit));
 }
 
 /** GPUs with at most two digits behind the point: 8, 0.25. */
@@ -55,6 +56,12 @@ export function fromNow(moment: string, now: number): string {
 /** A short time as it is measured: 1.25 s, 34 ms. */
 export function seconds(value: number): string {
   return value >= 1 ? `${value.toFixed(2)} s` : `${(value * 1000).toFixed(value < 0.01 ? 2 : 0)} ms`;
+}
+
+/** A value that was measured on a node, such as "81.3 GB" or "40 °C". What is counted says itself what it is. */
+export function measured(value: number, unit: string): string {
+  const plain = unit === "" || unit === "errors";
+  return unit === "bytes" ? bytes(value) : `${value.toLocaleString()}${plain ? "" : ` ${unit}`}`;
 }
 
 const BYTES = ["B", "kB", "MB", "GB", "TB"];

@@ -14,11 +14,13 @@ type MapProps = {
   paint: Paint;
   /** What is highlighted, in small letters; empty when nothing is. */
   sought: string;
+  /** The nodes are some of those that there are, so that nothing can be said of how busy their racks are. */
+  isPart?: boolean;
   onOpen: (node: string) => void;
 };
 
 /** The nodes by their topology, every GPU a cell. One handler serves all cells, since there may be thousands. */
-export function GpuMap({ nodes, paint, sought, onOpen }: MapProps) {
+export function GpuMap({ nodes, paint, sought, isPart = false, onOpen }: MapProps) {
   const navigate = useNavigate();
   const root = useTopology(nodes);
   const follow = (event: MouseEvent<HTMLElement>) => {
@@ -32,7 +34,7 @@ export function GpuMap({ nodes, paint, sought, onOpen }: MapProps) {
   return (
     <div className={sought ? "map seeking" : "map"} onClick={follow}>
       <Hovering nodes={nodes}>
-        <Part domain={root} paint={paint} sought={sought} />
+        <Part domain={root} paint={paint} sought={sought} isPart={isPart} />
       </Hovering>
     </div>
   );
@@ -49,15 +51,15 @@ function useTopology(nodes: Node[]): Domain {
   return root;
 }
 
-type PartProps = { domain: Domain; paint: Paint; sought: string };
+type PartProps = { domain: Domain; paint: Paint; sought: string; isPart: boolean };
 
-const Part = memo(function Part({ domain, paint, sought }: PartProps) {
+const Part = memo(function Part({ domain, paint, sought, isPart }: PartProps) {
   const inner = (
     <>
       {domain.within.length > 0 && (
         <div className="within">
           {domain.within.map((each) => (
-            <Part key={each.path} domain={each} paint={paint} sought={sought} />
+            <Part key={each.path} domain={each} paint={paint} sought={sought} isPart={isPart} />
           ))}
         </div>
       )}
@@ -79,7 +81,7 @@ const Part = memo(function Part({ domain, paint, sought }: PartProps) {
   ) : (
     <section className={`domain ${domain.within.length > 0 ? "outer" : ""}`} aria-label={`${domain.level} ${domain.name}`}>
       <div className="title">
-        {domain.level} <b>{domain.name}</b> <span>{busy(domain)}</span>
+        {domain.level} <b>{domain.name}</b> {!isPart && <span>{busy(domain)}</span>}
       </div>
       {inner}
     </section>

@@ -1,14 +1,15 @@
-import { useQuery } from "@tanstack/react-query";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
 import type { Job } from "../../api/client";
 import { queries } from "../../api/queries";
 import { Loaded } from "../../parts/Loaded";
+import { Near } from "../../parts/Near";
 import { Resubmit } from "./Resubmit";
 
 /** The job file, to look at, to copy, and to submit again with changes. */
 export function JobFile({ job }: { job: Job }) {
-  const file = useQuery(queries.file(job.id));
+  const client = useQueryClient();
   const [isCopied, setCopied] = useState(false);
   return (
     <section className="sheet" aria-label="Job file">
@@ -18,25 +19,39 @@ export function JobFile({ job }: { job: Job }) {
           Clone
         </a>
         {job.ended !== null && <Resubmit job={job.id} />}
-        <button
-          disabled={file.data === undefined}
-          onClick={() => {
-            void navigator.clipboard.writeText(file.data ?? "").then(() => {
-              setCopied(true);
-            });
-          }}
-        >
-          {isCopied ? "Copied" : "Copy"}
-        </button>
-        <span className="soft small">as Muster has read it, without what has its default</span>
-      </div>
-      <Loaded query={file}>
-        {(text) => (
-          <pre className="log" tabIndex={0}>
-            {text}
-          </pre>
+        {/* Browsers give the clipboard to pages that came over TLS or from this machine. */}
+        {isSecureContext && (
+          <button
+            onClick={() => {
+              void client
+                .query({ ...queries.file(job.id), staleTime: "static" })
+                .then((text) => navigator.clipboard.writeText(text))
+                .then(() => {
+                  setCopied(true);
+                });
+            }}
+          >
+            {isCopied ? "Copied" : "Copy"}
+          </button>
         )}
-      </Loaded>
+        <span className="soft small">as Muster has read it, without settings that have their defaults</span>
+      </div>
+      <Near heightPx={200}>
+        <Text job={job.id} />
+      </Near>
     </section>
+  );
+}
+
+function Text({ job }: { job: string }) {
+  const file = useQuery(queries.file(job));
+  return (
+    <Loaded query={file}>
+      {(text) => (
+        <pre className="log" tabIndex={0}>
+          {text}
+        </pre>
+      )}
+    </Loaded>
   );
 }

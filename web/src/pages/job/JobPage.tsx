@@ -5,6 +5,7 @@ import { Link, useParams } from "@tanstack/react-router";
 import type { Job } from "../../api/client";
 import { queries } from "../../api/queries";
 import { Loaded } from "../../parts/Loaded";
+import { Near } from "../../parts/Near";
 import { JobStateBadge } from "../../parts/State";
 import { Actions } from "./Actions";
 import { Checkpoints } from "./Checkpoints";
@@ -68,10 +69,22 @@ function OfOne({ job }: { job: Job }) {
       <JobTimeline job={job} />
       {job.workers.length > 0 && <Placement job={job} />}
       {job.progress && <Curve job={job.id} />}
-      {job.progress && job.ended === null && <Ranks job={job.id} />}
-      {job.attempt > 0 && <Log key={`${job.id}/${job.attempt}`} job={job} />}
+      {job.progress && job.ended === null && (
+        <Near heightPx={100}>
+          <Ranks job={job.id} />
+        </Near>
+      )}
+      {job.attempt > 0 && (
+        <Near heightPx={440}>
+          <Log key={`${job.id}/${job.attempt}`} job={job} />
+        </Near>
+      )}
       {job.state === "running" && <Terminal job={job} />}
-      <Checkpoints job={job} />
+      {job.attempt > 0 && (
+        <Near heightPx={1}>
+          <Checkpoints job={job} />
+        </Near>
+      )}
     </>
   );
 }

@@ -1,10 +1,11 @@
-import { useQuery } from "@tanstack/react-query";
+import { useMutation, useQuery } from "@tanstack/react-query";
 import { useEffect, useMemo, useState } from "react";
 
 import type { Job, LogEvent } from "../../api/client";
 import { followLogs, wholeLog } from "../../api/log";
 import { queries } from "../../api/queries";
 import { Choice } from "../../parts/Choice";
+import { bytes } from "../../words/amounts";
 import { allLines, EMPTY_BOOK, type LogBook, written } from "./logBook";
 import { LogLines } from "./LogLines";
 import { LogSearch, useLogSearch } from "./LogSearch";
@@ -73,6 +74,7 @@ function ranksOf(job: Job, events: LogEvent[], attempt: number): number[] {
 function Followed({ job, attempt, ranks }: { job: string; attempt: number; ranks: number[] }) {
   const [book, setBook] = useState<LogBook>(EMPTY_BOOK);
   const [problem, setProblem] = useState("");
+  const [skipped, setSkipped] = useState(0);
   const [isComplete, setComplete] = useState(false);
   const key = ranks.join(",");
   useEffect(
@@ -82,6 +84,9 @@ function Followed({ job, attempt, ranks }: { job: string; attempt: number; ranks
           setBook((before) => written(before, parts));
         },
         onProblem: setProblem,
+        onSkipped: (count) => {
+          setSkipped((before) => before + count);
+        },
         onComplete: () => {
           setComplete(true);
         },
@@ -96,6 +101,7 @@ function Followed({ job, attempt, ranks }: { job: string; attempt: number; ranks
         <LogSearch search={search} />
         <span className="soft small">
           {lines.length === 1 ? "1 line" : `${lines.length} lines`}{book.dropped > 0 && `, ${book.dropped} older ones are not shown`}
+          {skipped > 0 && `, the first ${bytes(skipped)} are not shown`}
           {isComplete && ", complete"}
           {ranks.length > 1 && "; lines have no times, so ranks are interleaved as they came"}
         </span>
@@ -112,20 +118,31 @@ function Followed({ job, attempt, ranks }: { job: string; attempt: number; ranks
 }
 
 function Download({ job, attempt, rank }: { job: string; attempt: number; rank: number }) {
-  const [isBusy, setBusy] = useState(false);
-  const save = async () => {
-    setBusy(true);
-    const url = URL.createObjectURL(await wholeLog(job, attempt, rank));
-    const link = document.createElement("a");
-    link.href = url;
-    link.download = `${job}-${attempt}-${rank}.log`;
-    link.click();
-    URL.revokeObjectURL(url);
-    setBusy(false);
-  };
+  const reading = useMutation({
+    mutationFn: () => wholeLog(job, attempt, rank),
+    onSuccess: (log) => {
+      const link = document.createElement("a");
+      link.href = URL.createObjectURL(log);
+      link.download = `${job}-${attempt}-${rank}.log`;
+      link.click();
+      URL.revokeObjectURL(link.href);
+    },
+  });
   return (
-    <button disabled={isBusy} onClick={() => void save()}>
-      {isBusy ? "Reading…" : "Download"}
-    </button>
+    <>
+      <button
+        disabled={reading.isPending}
+        onClick={() => {
+          reading.mutate();
+        }}
+      >
+        {reading.isPending ? "Reading…" : "Download"}
+      </button>
+      {reading.error && (
+        <span className="tone-bad" role="alert">
+          {reading.error.message}
+        </span>
+      )}
+    </>
   );
 }

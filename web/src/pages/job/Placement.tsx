@@ -17,10 +17,10 @@ export function Placement({ job }: { job: Job }) {
   }, [all.data, job.workers]);
   const navigate = useNavigate();
   if (nodes.length === 0) {
-    return null;
+    return <section className="sheet placement-sheet" aria-label="Placement" />;
   }
   return (
-    <section className="sheet" aria-label="Placement">
+    <section className="sheet placement-sheet" aria-label="Placement">
       <h2>
         Placement <span className="soft small">{job.workers.length === 1 ? "1 worker" : `${job.workers.length} workers`} on {nodes.length === 1 ? "1 node" : `${nodes.length} nodes`}</span>
       </h2>
@@ -28,6 +28,7 @@ export function Placement({ job }: { job: Job }) {
         nodes={nodes}
         paint="job"
         sought={onlyJob(job.id)}
+        isPart
         onOpen={(node) => {
           void navigate({ to: "/nodes", search: { node } });
         }}

@@ -12,10 +12,12 @@ const ORDERS = ["by rank", "slowest first"] as const;
 /** How fast each rank is. Those that stay slower than their peers are marked. */
 export function Ranks({ job }: { job: string }) {
   const ranks = useQuery(queries.ranks(job)).data ?? [];
-  const [order, setOrder] = useState<(typeof ORDERS)[number]>("by rank");
+  const [chosen, setOrder] = useState<(typeof ORDERS)[number]>();
   if (ranks.length === 0) {
     return null;
   }
+  // Those that are slow must not be among those that are not shown.
+  const order = chosen ?? (ranks.length > SHOWN ? "slowest first" : "by rank");
   const shown = (order === "by rank" ? ranks : slowestFirst(ranks)).slice(0, SHOWN);
   const paces = ranks.map(paceOf).filter((pace) => pace !== null);
   const most = Math.max(...paces, 0);

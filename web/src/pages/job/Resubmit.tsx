@@ -2,6 +2,7 @@ import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 
 import { api, body } from "../../api/client";
+import { requestKey } from "../../api/requestKey";
 
 /** Submits an ended job once more as it was, and goes there. */
 export function Resubmit({ job }: { job: string }) {
@@ -10,7 +11,7 @@ export function Resubmit({ job }: { job: string }) {
     mutationFn: async () =>
       body(
         await api.POST("/v1/jobs/{job}/retry", {
-          params: { path: { job }, header: { "Idempotency-Key": crypto.randomUUID() } },
+          params: { path: { job }, header: { "Idempotency-Key": requestKey() } },
         }),
       ),
     onSuccess: (made) => navigate({ to: "/jobs/$job", params: { job: made.id } }),

@@ -31,13 +31,13 @@ export function JobTimeline({ job }: { job: Job }) {
   const now = useNow();
   const [told, setTold] = useState("");
   if (found.spans.length === 0) {
-    return null;
+    return <section className="sheet timeline-sheet" aria-label="Timeline" />;
   }
   const end = Math.max(found.to ?? now, found.from + 1000);
   const x = (at: number) => ((at - found.from) / (end - found.from)) * WIDTH;
   const lasted = (span: Span) => duration(((span.to ?? now) - span.from) / 1000);
   return (
-    <section className="sheet" aria-label="Timeline">
+    <section className="sheet timeline-sheet" aria-label="Timeline">
       <h2>Timeline</h2>
       <svg
         className="timeline"
@@ -101,7 +101,7 @@ function Legend() {
           <i className={`phase-${phase}`} /> {phase}
         </span>
       ))}
-      {["◆ saved", "▼ told to leave", "◧ resized"].map((mark) => (
+      {["◆ saved", "▼ told to leave", "◧ resized", "■ ended"].map((mark) => (
         <span key={mark}>{mark}</span>
       ))}
     </span>

@@ -32,10 +32,27 @@ describe("a line", () => {
     expect(shown("\u001b[31mred\u001b[0m\u0007")).toBe("red");
     expect(shown("10 %\r50 %\r100 %\r")).toBe("100 %");
     expect(shown("\u001b]0;title\u0007text")).toBe("text");
+    expect(shown("\u202elive")).toBe("\\u202elive");
   });
 
   it("is cut when it is endless", () => {
-    expect(shown("x".repeat(5000))).toBe(`${"x".repeat(4000)} … 1000 more`);
+    expect(shown("x".repeat(5000))).toBe(`${"x".repeat(4000)} … 1,000 more`);
+  });
+
+  it("is the same when it comes in parts, whether it is ended or not", () => {
+    const parts = ["x".repeat(3000), "y".repeat(300_000), "z".repeat(700_000)];
+    const cut = `0 ${"x".repeat(3000)}${"y".repeat(1000)} … 999,000 more`;
+    const begun = parts.reduce((book, text) => written(book, [{ rank: 0, text }]), EMPTY_BOOK);
+    expect(texts(begun)).toEqual([cut]);
+    expect(texts(written(begun, [{ rank: 0, text: "\nnext\n" }]))).toEqual([cut, "0 next"]);
+  });
+
+  it("that is written over again and again is as it was written last, however long that goes on", () => {
+    const bars = Array.from({ length: 100 }, (_, done) => `\r${"#".repeat(100)} ${done} %`);
+    const book = bars.reduce((before, text) => written(before, [{ rank: 0, text }]), EMPTY_BOOK);
+    expect(texts(book)).toEqual([`0 ${"#".repeat(100)} 99 %`]);
+    const endless = written(written(EMPTY_BOOK, [{ rank: 0, text: "x".repeat(9000) }]), [{ rank: 0, text: "\rdone\r" }]);
+    expect(texts(endless)).toEqual(["0 done"]);
   });
 });
 

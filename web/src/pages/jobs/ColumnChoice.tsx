@@ -3,7 +3,15 @@ import { COLUMNS } from "./columns";
 /** Which columns are shown. */
 export function ColumnChoice({ chosen, onChoose }: { chosen: readonly string[]; onChoose: (chosen: string[]) => void }) {
   return (
-    <details className="menu">
+    <details
+      className="menu"
+      onKeyDown={(event) => {
+        if (event.key === "Escape") {
+          event.currentTarget.open = false;
+          event.currentTarget.querySelector("summary")?.focus();
+        }
+      }}
+    >
       <summary>Columns</summary>
       <div className="sheet" role="group" aria-label="Columns">
         {COLUMNS.filter((column) => column.id !== "name").map(({ id, name }) => (

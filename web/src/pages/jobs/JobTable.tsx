@@ -1,8 +1,8 @@
 import { useNavigate } from "@tanstack/react-router";
-import { useVirtualizer } from "@tanstack/react-virtual";
 import { type RefObject, useCallback, useEffect, useRef, useState } from "react";
 
 import { useKeys } from "../../app/keys";
+import { useRowsInSight } from "../../parts/rowsInSight";
 import type { Column } from "./columns";
 import { classOf, JobRow } from "./JobRow";
 import type { Row } from "./rows";
@@ -34,23 +34,14 @@ export function JobTable(props: Shown) {
   const { rows, columns, selection, onChoose, onHold, onGiveUp, onNearEnd } = props;
   const scroller = useRef<HTMLDivElement>(null);
   const [current, setCurrent] = useState<string | null>(null);
-  const shown = useVirtualizer({
-    count: rows.length,
-    getScrollElement: () => scroller.current,
-    estimateSize: () => ROW_PX,
-    getItemKey: (index) => rows[index]?.id ?? index,
-    overscan: AHEAD,
-  });
-  const items = shown.getVirtualItems();
-  const above = items[0]?.start ?? 0;
-  const below = shown.getTotalSize() - (items.at(-1)?.end ?? 0);
-  const isNearEnd = (items.at(-1)?.index ?? 0) >= rows.length - NEAR_END;
+  const shown = useRowsInSight(scroller, { count: rows.length, heightOf: () => ROW_PX, ahead: AHEAD });
+  const isNearEnd = shown.end > rows.length - NEAR_END;
   useEffect(() => {
     if (isNearEnd) {
       onNearEnd();
     }
   }, [isNearEnd, rows.length, onNearEnd]);
-  useMoves({ rows, current, setCurrent, scrollTo: shown.scrollToIndex, scroller, onChoose });
+  useMoves({ rows, current, setCurrent, scroller, onChoose });
   return (
     <div
       className="scroller sheet jobs"
@@ -74,24 +65,21 @@ export function JobTable(props: Shown) {
         </colgroup>
         <Head {...props} />
         <tbody>
-          <Gap px={above} />
-          {items.map((item) => {
-            const row = rows[item.index];
-            return row === undefined ? null : (
-              <JobRow
-                key={row.id}
-                row={row}
-                columns={columns}
-                index={item.index}
-                isChosen={selection.chosen.has(row.id)}
-                isCurrent={row.id === current}
-                isUnfolded={props.unfolded.has(row.id)}
-                onChoose={onChoose}
-                onUnfold={props.onUnfold}
-              />
-            );
-          })}
-          <Gap px={below} />
+          <Gap px={shown.abovePx} />
+          {rows.slice(shown.first, shown.end).map((row, place) => (
+            <JobRow
+              key={row.id}
+              row={row}
+              columns={columns}
+              index={shown.first + place}
+              isChosen={selection.chosen.has(row.id)}
+              isCurrent={row.id === current}
+              isUnfolded={props.unfolded.has(row.id)}
+              onChoose={onChoose}
+              onUnfold={props.onUnfold}
+            />
+          ))}
+          <Gap px={shown.belowPx} />
         </tbody>
       </table>
     </div>
@@ -154,12 +142,11 @@ type Movable = {
   rows: Row[];
   current: string | null;
   setCurrent: (id: string) => void;
-  scrollTo: (index: number) => void;
   scroller: RefObject<HTMLDivElement | null>;
   onChoose: (id: string, isRange: boolean) => void;
 };
 
-function useMoves({ rows, current, setCurrent, scrollTo, scroller, onChoose }: Movable): void {
+function useMoves({ rows, current, setCurrent, scroller, onChoose }: Movable): void {
   const navigate = useNavigate();
   const move = useCallback(
     (by: number) => {
@@ -170,13 +157,13 @@ function useMoves({ rows, current, setCurrent, scrollTo, scroller, onChoose }: M
         return;
       }
       setCurrent(row.id);
-      scrollTo(index);
+      bringIntoSight(scroller.current, index);
       // The row may have to be drawn first.
       requestAnimationFrame(() => {
         scroller.current?.querySelector<HTMLElement>(`tr[data-job="${CSS.escape(row.id)}"]`)?.focus({ preventScroll: true });
       });
     },
-    [rows, current, setCurrent, scrollTo, scroller],
+    [rows, current, setCurrent, scroller],
   );
   const choose = useCallback(() => {
     if (current !== null) {
@@ -194,6 +181,15 @@ function useMoves({ rows, current, setCurrent, scrollTo, scroller, onChoose }: M
     { press: "x", does: "choose the job", act: choose },
     { press: "Enter", does: "open the job", act: open },
   ]);
+}
+
+/** Scroll as far as it takes to see the row, below the head of the table, which stays where it is. */
+function bringIntoSight(box: HTMLElement | null, index: number): void {
+  if (box !== null) {
+    const head = box.querySelector("thead")?.offsetHeight ?? 0;
+    const [highest, lowest] = [index * ROW_PX, head + (index + 1) * ROW_PX - box.clientHeight];
+    box.scrollTo(box.scrollLeft, Math.max(lowest, Math.min(box.scrollTop, highest)));
+  }
 }
 
 function Gap({ px }: { px: number }) {

@@ -35,7 +35,8 @@ export function JobsPage(): ReactNode {
   const [selection, setSelection] = useSelection(rows);
   const change = useCallback(
     (changed: JobFilters) => {
-      void navigate({ to: "/jobs", search: { ...filters, ...changed }, replace: true });
+      // What is chosen can be gone back from. What is typed would be a step for every letter.
+      void navigate({ to: "/jobs", search: { ...filters, ...changed }, replace: "text" in changed });
     },
     [navigate, filters],
   );
@@ -143,7 +144,8 @@ function Counts({ shown, list }: { shown: number; list: ReturnType<typeof useJob
   const all = list.jobs?.length ?? 0;
   return (
     <span className="soft" aria-live="off">
-      {shown === all ? `${all} jobs` : `${shown} of ${all} jobs`}
+      {shown === all ? "" : `${shown} of `}
+      {all === 1 ? "1 job" : `${all} jobs`}
       {list.isPartial && all > 0 && " so far, loading the rest…"}
       {list.hasOlder && (
         <>

@@ -6,23 +6,29 @@ import { useNodeChange } from "./change";
 
 /** Takes a node out of service, or back into it, after a question. Whether one may is the server's to say. */
 export function DrainButton({ node }: { node: Node }) {
-  const [isAsking, setAsking] = useState(false);
-  const isOut = node.state === "drained" || node.state === "draining";
+  // What was asked stays asked: somebody else may drain the node meanwhile, and yes must not become its opposite.
+  const [asking, setAsking] = useState<"drain" | "undrain" | null>(null);
+  const isOut = isOutOfService(node);
   const close = () => {
-    setAsking(false);
+    setAsking(null);
   };
   return (
     <>
       <button
         onClick={() => {
-          setAsking(true);
+          setAsking(isOut ? "undrain" : "drain");
         }}
       >
         {isOut ? "Use again" : "Drain"}
       </button>
-      {isAsking && (isOut ? <Undrain node={node} onClose={close} /> : <Drain node={node} onClose={close} />)}
+      {asking === "drain" && <Drain node={node} onClose={close} />}
+      {asking === "undrain" && <Undrain node={node} onClose={close} />}
     </>
   );
+}
+
+function isOutOfService(node: Node): boolean {
+  return node.state === "drained" || node.state === "draining";
 }
 
 type Closing = { node: Node; onClose: () => void };
@@ -47,6 +53,12 @@ function Drain({ node, onClose }: Closing) {
       onYes={change.mutate}
       onClose={onClose}
     >
+      {isOutOfService(node) && (
+        <p className="tone-warn" role="status">
+          Meanwhile it is {node.state}
+          {node.because ? `: ${node.because}` : ""}. That stays its reason.
+        </p>
+      )}
       <p>
         No new job starts here.{" "}
         {runs === 0
@@ -105,7 +117,7 @@ function Undrain({ node, onClose }: Closing) {
       onClose={onClose}
     >
       <p>
-        It is {node.state}
+        {isOutOfService(node) ? "It is" : "Meanwhile it is"} {node.state}
         {node.because ? `: ${node.because}` : ""}. Jobs may start here again, after its test if the server has one.
       </p>
       <label>

@@ -6,7 +6,7 @@ import { clusterQueries, type NodeHealth } from "../../api/clusterQueries";
 import { Loaded } from "../../parts/Loaded";
 import { NodeStateBadge } from "../../parts/State";
 import { Time } from "../../parts/Time";
-import { gpus } from "../../words/amounts";
+import { gpus, measured } from "../../words/amounts";
 import { inWords } from "../../words/states";
 import { DrainButton } from "./DrainButton";
 import "./nodes.css";
@@ -67,7 +67,8 @@ function memory(node: Node): string {
 function Health({ health }: { health: NodeHealth }) {
   return (
     <div className="health">
-      <div className="gpu-states" aria-label="GPUs">
+      <div className="gpu-states" role="group" aria-label="State of each GPU">
+        <span className="soft small">GPUs</span>
         {health.gpus.map((gpu) => (
           <span key={gpu.index} className={`gpu-state ${gpu.state}`} title={gpu.because ?? ""}>
             {gpu.index} {gpu.state !== "ready" && gpu.state}
@@ -93,7 +94,7 @@ function Health({ health }: { health: NodeHealth }) {
                 <td>{inWords(each.signal)}</td>
                 <td>{each.gpu === null ? (each.nic ?? "node") : `GPU ${each.gpu}`}</td>
                 <td className="number">
-                  {each.value.toLocaleString()}
+                  {measured(each.value, each.unit)}
                   {each.rise !== null && each.rise > 0 && <span className="tone-warn"> +{each.rise}</span>}
                 </td>
                 <td>{each.verdict ?? ""}</td>

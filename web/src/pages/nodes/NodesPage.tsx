@@ -13,7 +13,7 @@ import { gpus } from "../../words/amounts";
 import { NodeDetail } from "./NodeDetail";
 import "./nodes.css";
 import { Reservations } from "./Reservations";
-import { type Filter, FILTERS, matches } from "./filters";
+import { type Filter, FILTERS, matches, shownOf } from "./filters";
 
 export type NodeSearch = { node?: string | undefined };
 
@@ -76,11 +76,11 @@ function NodeTable({ nodes }: { nodes: Node[] }) {
             </tr>
           </thead>
           <tbody>
-            {found.slice(0, limit).map((node) => (
+            {shownOf(found, opened, limit).map((node) => (
               <Fragment key={node.name}>
                 <NodeRow node={node} health={byNode.get(node.name)} isOpen={node.name === opened} onToggle={toggle} />
                 {node.name === opened && (
-                  <tr>
+                  <tr ref={intoSight}>
                     <td colSpan={7} className="opened">
                       <NodeDetail node={node} />
                     </td>
@@ -102,6 +102,11 @@ function NodeTable({ nodes }: { nodes: Node[] }) {
       )}
     </div>
   );
+}
+
+/** Whoever came for a node should not have to look for it. */
+function intoSight(row: HTMLElement | null): void {
+  row?.scrollIntoView({ block: "nearest" });
 }
 
 type Row = { node: Node; health: NodeHealth | undefined; isOpen: boolean; onToggle: (name: string) => void };

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { Node } from "../../api/client";
-import { matches } from "./filters";
+import { matches, shownOf } from "./filters";
 
 const node = (fields: Partial<Node>): Node =>
   ({
@@ -31,4 +31,13 @@ test("a ready node with a bad GPU is not well", () => {
   expect(matches(node({}), "not well", "")).toBe(false);
   expect(matches(node({ bad_gpus: [3] }), "not well", "")).toBe(true);
   expect(matches(node({ state: "drained" }), "not well", "")).toBe(true);
+});
+
+test("the node that was asked for is shown, however many there are", () => {
+  const nodes = ["a", "b", "c", "d"].map((name) => node({ name }));
+  const names = (opened?: string) => shownOf(nodes, opened, 2).map((each) => each.name);
+  expect(names()).toEqual(["a", "b"]);
+  expect(names("b")).toEqual(["a", "b"]);
+  expect(names("d")).toEqual(["d", "a", "b"]);
+  expect(names("nowhere")).toEqual(["a", "b"]);
 });

@@ -7,6 +7,13 @@ export function matches(node: Node, filter: Filter, text: string): boolean {
   return isKind(node, filter) && saysOf(node).includes(text.trim().toLowerCase());
 }
 
+/** The first of them, and the one that was asked for by its name. Then it comes first if it would not be seen. */
+export function shownOf(nodes: Node[], opened: string | undefined, limit: number): Node[] {
+  const first = nodes.slice(0, limit);
+  const sought = nodes.slice(limit).find((node) => node.name === opened);
+  return sought === undefined ? first : [sought, ...first];
+}
+
 function isKind(node: Node, filter: Filter): boolean {
   switch (filter) {
     case "all":

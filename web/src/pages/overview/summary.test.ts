@@ -22,7 +22,7 @@ test("a busy cluster is told with what waits and what is broken", () => {
   const more = { nodes: { drained: 1, ready: 7 }, bad_gpus: 1 };
   const starts = [start("2026-01-01T00:04:10Z")];
   expect(summary(queue(61, 12, more), starts, NOW)).toBe(
-    "61 of 64 GPUs are busy; 12 jobs wait, the next one starting in about 4 min; 1 node is drained; 1 GPU is out of service.",
+    "61 of 64 GPUs are busy; 12 jobs wait, the next one starting in about 5 min; 1 node is drained; 1 GPU is out of service.",
   );
 });
 

@@ -1,5 +1,6 @@
 import type { ReactNode } from "react";
-import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useQueryClient } from "@tanstack/react-query";
+import { useSearch } from "@tanstack/react-router";
 import { useEffect, useState, type SubmitEvent } from "react";
 
 import { signIn, type SignInWith } from "../../session/session";
@@ -8,14 +9,17 @@ export type SignInSearch = { next?: string | undefined; ended?: string | undefin
 
 /** Signs in with the code behind `#`, or with a token that is pasted. */
 export function SignInPage(): ReactNode {
-  const navigate = useNavigate();
+  const kept = useQueryClient();
   const [problem, setProblem] = useState("");
   const [token, setToken] = useState("");
   const search: SignInSearch = useSearch({ strict: false });
 
   const enter = (given: SignInWith) => {
     signIn(given).then(
-      () => navigate({ to: safePlace(search.next), replace: true }),
+      () => {
+        // The page is loaded anew, so that nothing is left of what somebody else has seen in it before.
+        location.replace(safePlace(search.next));
+      },
       (error: unknown) => {
         setProblem(error instanceof Error ? error.message : String(error));
       },
@@ -24,6 +28,8 @@ export function SignInPage(): ReactNode {
 
   useEffect(() => {
     document.title = "Sign in · Muster";
+    // A browser may come back to this page as it was.
+    kept.clear();
     const redeem = () => {
       const code = location.hash.slice(1);
       if (code) {

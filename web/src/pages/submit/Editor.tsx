@@ -1,11 +1,12 @@
-import { autocompletion, type CompletionContext, completionKeymap, type CompletionResult } from "@codemirror/autocomplete";
-import { history, historyKeymap, indentWithTab, standardKeymap } from "@codemirror/commands";
+import { history } from "@codemirror/commands";
 import { EditorState, type Extension } from "@codemirror/state";
-import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers } from "@codemirror/view";
+import { EditorView, keymap, lineNumbers } from "@codemirror/view";
 import { useEffect, useLayoutEffect, useRef } from "react";
 
 import type { Schema as Api } from "../../api/client";
-import { options, pathAt, type Schema } from "./completion";
+import { completing } from "./completing";
+import type { Schema } from "./completion";
+import { EDITING } from "./editing";
 import { colouring, marking, setMarks } from "./marks";
 
 type Edited = { text: string; errors: Api["FieldError"][]; schema: Schema | undefined; onText: (text: string) => void };
@@ -75,35 +76,13 @@ function basics(): Extension {
   return [
     lineNumbers(),
     history(),
-    drawSelection(),
-    highlightActiveLine(),
     colouring,
     marking,
     EditorView.lineWrapping,
     EditorView.contentAttributes.of({ "aria-label": "Job file" }),
-    keymap.of([...completionKeymap, ...standardKeymap, ...historyKeymap, indentWithTab]),
+    keymap.of(EDITING),
     LOOK,
   ];
-}
-
-function completing(schema: () => Schema | undefined): Extension {
-  const source = (context: CompletionContext): CompletionResult | null => {
-    const known = schema();
-    const line = context.state.doc.lineAt(context.pos);
-    const written = line.text.slice(0, context.pos - line.from);
-    const at = /^(\s*)(?:([\w-]+):\s+)?([\w-]*)$/.exec(written);
-    if (known === undefined || at === null || (!context.explicit && at[3] === "")) {
-      return null;
-    }
-    const lines = context.state.doc.toString().split("\n");
-    const found = options(known, pathAt(lines, line.number - 1), at[2]);
-    const ending = at[2] === undefined ? ": " : "";
-    return {
-      from: context.pos - (at[3] ?? "").length,
-      options: found.map(({ label, info }) => ({ label, info: info || undefined, apply: label + ending })),
-    };
-  };
-  return autocompletion({ override: [source], icons: false });
 }
 
 const LOOK = EditorView.theme({
@@ -111,16 +90,15 @@ const LOOK = EditorView.theme({
   "&.cm-focused": { outline: "2px solid var(--accent)" },
   ".cm-content": { fontFamily: "var(--mono)", minHeight: "320px", caretColor: "var(--ink)" },
   ".cm-scroller": { fontFamily: "var(--mono)", lineHeight: "1.5" },
-  ".cm-cursor": { borderLeftColor: "var(--ink)" },
   ".cm-gutters": { backgroundColor: "var(--ground)", color: "var(--soft)", borderRight: "1px solid var(--edge)" },
-  ".cm-activeLine, .cm-activeLineGutter": { backgroundColor: "transparent" },
-  "&.cm-focused .cm-selectionBackground, .cm-selectionBackground": { backgroundColor: "var(--free) !important" },
   ".cm-tooltip": { backgroundColor: "var(--sheet)", color: "var(--ink)", border: "1px solid var(--edge)" },
-  ".cm-tooltip-autocomplete ul li[aria-selected]": { backgroundColor: "var(--accent)", color: "var(--accent-ink)" },
+  ".completions ul": { listStyle: "none", margin: 0, padding: 0, maxHeight: "12em", overflowY: "auto", fontFamily: "var(--mono)" },
+  ".completions li": { padding: "1px 8px", cursor: "pointer" },
+  ".completions li[aria-selected=true]": { backgroundColor: "var(--accent)", color: "var(--accent-ink)" },
+  ".completions p": { margin: 0, padding: "4px 8px", maxWidth: "320px", borderTop: "1px solid var(--edge)", color: "var(--soft)", fontFamily: "system-ui, sans-serif" },
   ".key": { color: "var(--accent)" },
   ".value": { color: "var(--warn)" },
   ".comment": { color: "var(--soft)", fontStyle: "italic" },
   ".wrong": { textDecoration: "underline wavy var(--bad)" },
   ".wrong-line": { boxShadow: "inset 3px 0 var(--bad)" },
-  ".cm-completionInfo": { maxWidth: "320px", fontFamily: "system-ui, sans-serif" },
 });

@@ -12,10 +12,10 @@ const FIELDS: Field[] = [
   { label: "Team", path: ["team"], known: "teams" },
   { label: "Tier", path: ["tier"], known: "tiers", hint: "standard" },
   { label: "Priority", path: ["priority"], hint: "0 to 100" },
-  { label: "Workers", path: ["workers"], hint: "4, or 4..8 for elastic" },
+  { label: "Workers", path: ["workers"], hint: "4, or 4..8" },
   { label: "GPUs of each worker", path: ["resources", "gpus"], hint: "8, or 0.25" },
   { label: "GPU types", path: ["resources", "gpu_type"], kind: "list", known: "types", hint: "any" },
-  { label: "CPUs of each worker", path: ["resources", "cpus"] },
+  { label: "CPUs of each worker", path: ["resources", "cpus"], hint: "16" },
   { label: "Memory of each worker", path: ["resources", "memory"], hint: "64GiB" },
   { label: "At most for", path: ["max_duration"], hint: "12h" },
   { label: "Expected to take", path: ["expected_duration"], hint: "10h" },
@@ -34,7 +34,7 @@ export function Form({ text, onText }: { text: string; onText: (text: string) =>
   return (
     <fieldset className="job-form" disabled={!canEdit}>
       <legend className="soft small">
-        {canEdit ? "What is empty is as usual." : "The text cannot be read as YAML. Repair it there first."}
+        {canEdit ? "A field that is empty keeps its default." : "The text cannot be read as YAML. Repair it there first."}
       </legend>
       {FIELDS.map((field) => (
         <Input

@@ -1,13 +1,19 @@
 import { useQuery } from "@tanstack/react-query";
 
+import { queries } from "../../api/queries";
 import { Loaded } from "../../parts/Loaded";
-import { BLANK } from "./jobText";
+import { blank, ownTeam } from "./jobText";
 import { submitQueries } from "./queries";
 import { Workbench } from "./Workbench";
 
 /** What one begins with: a small job, or the file of another. */
 export default function NewJob({ from }: { from: string | undefined }) {
-  return from === undefined ? <Workbench first={BLANK} /> : <Like job={from} />;
+  return from === undefined ? <Blank /> : <Like job={from} />;
+}
+
+function Blank() {
+  const me = useQuery(queries.me());
+  return <Loaded query={me}>{(who) => <Workbench first={blank(ownTeam(who.bindings))} />}</Loaded>;
 }
 
 function Like({ job }: { job: string }) {

@@ -2,6 +2,7 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
 
+import { requestKey } from "../../api/requestKey";
 import { Editor } from "./Editor";
 import { Form } from "./Form";
 import { Outcome } from "./Outcome";
@@ -61,7 +62,7 @@ function Submit({ text }: { text: string }) {
     mutationFn: () => {
       const what = `${String(held)} ${text}`;
       if (key.current.of !== what) {
-        key.current = { of: what, key: crypto.randomUUID() };
+        key.current = { of: what, key: requestKey() };
       }
       return submit(text, key.current.key, held);
     },

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 
-import { BLANK, changedAt, isEditable, shownAt } from "./jobText";
+import { blank, changedAt, isEditable, ownTeam, shownAt } from "./jobText";
+
+const BLANK = blank("default");
 
 const FILE = `# A run for the paper.
 name: train # shown in lists
@@ -55,5 +57,13 @@ describe("the form and the text are one document", () => {
     expect(changedAt("name: [", ["name"], "x")).toBe("name: [");
     expect(isEditable("- a\n- b")).toBe(false);
     expect(isEditable("")).toBe(true);
+  });
+});
+
+describe("a new job", () => {
+  it("is one of the first team in which one has a role", () => {
+    expect(ownTeam([{ team: "*" }, { team: "language/evaluation" }, { team: "vision" }])).toBe("language/evaluation");
+    expect(ownTeam([{ team: "*" }])).toBe("default");
+    expect(shownAt(blank("vision"), ["team"])).toBe("vision");
   });
 });

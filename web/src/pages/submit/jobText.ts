@@ -10,14 +10,20 @@ export type Path = readonly string[];
 /** Written as people write it: `{gpus: 8}`, and lines as long as they are. */
 const PLAIN = { flowCollectionPadding: false, lineWidth: 0 };
 
-export const BLANK = `name: train
-team: default
+/** A small job of a team, to begin with. */
+export const blank = (team: string): string => `name: train
+team: ${team}
 workers: 1
 resources: {gpus: 1}
 max_duration: 1h
 run: |
   python train.py
 `;
+
+/** The team to begin with: the first in which one has a role. Whoever has one everywhere begins with what a file without a team has. */
+export function ownTeam(bindings: readonly { team: string }[]): string {
+  return bindings.find(({ team }) => team !== "*")?.team ?? "default";
+}
 
 /** The value at a path as the form shows it; empty when there is none, or when the text cannot be read. */
 export function shownAt(text: string, path: Path): string {

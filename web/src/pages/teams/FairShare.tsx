@@ -18,7 +18,8 @@ export function FairShare({ teams }: { teams: Team[] }) {
       <p className="soft">
         Inside a tier, the job of a team that stays inside its guarantee goes first, then that of the team with the lowest
         share: the GPUs that it used on average, old use counting less
-        {policy && ` (half as much after ${policy.half_life})`}, and those that it uses now, over its weight.
+        {policy && ` (half as much after ${policy.half_life})`}, and those that it uses now, over its weight. What a job uses is remembered once it
+        gives its GPUs back.
       </p>
       {groups.map((group) => (
         <div key={group.above} className="across">
@@ -29,13 +30,13 @@ export function FairShare({ teams }: { teams: Team[] }) {
                 <th className="number">Goes</th>
                 <th>Team</th>
                 <th className="number">Used on average</th>
-                <th aria-hidden="true" />
+                <th className="sign" aria-hidden="true" />
                 <th className="number">Uses now</th>
-                <th aria-hidden="true" />
+                <th className="sign" aria-hidden="true" />
                 <th className="number">Weight</th>
-                <th aria-hidden="true" />
+                <th className="sign" aria-hidden="true" />
                 <th className="number">Share</th>
-                <th>Remembered use</th>
+                <th className="remembered">Remembered use</th>
               </tr>
             </thead>
             <tbody>
@@ -46,11 +47,13 @@ export function FairShare({ teams }: { teams: Team[] }) {
                   </td>
                   <td data-label="Team">{team.path}</td>
                   <td className="number" data-label="Used on average">
+                    <span className="soft wide-only">(</span>
                     {gpus(team.average_gpus)}
                   </td>
                   <td className="sign">+</td>
                   <td className="number" data-label="Uses now">
                     {gpus(team.used["*"] ?? 0)}
+                    <span className="soft wide-only">)</span>
                   </td>
                   <td className="sign">÷</td>
                   <td className="number" data-label="Weight">
@@ -60,7 +63,7 @@ export function FairShare({ teams }: { teams: Team[] }) {
                   <td className="number" data-label="Share">
                     <b>{gpus(team.share)}</b>
                   </td>
-                  <td className="soft" data-label="Remembered">{gpus(team.usage_gpu_s / 3600)} GPU hours</td>
+                  <td className="soft" data-label="Remembered use">{gpus(team.usage_gpu_s / 3600)} GPU hours</td>
                 </tr>
               ))}
             </tbody>

@@ -5,7 +5,7 @@ import type { ReactNode } from "react";
 import type { Team } from "../../api/client";
 import { queries } from "../../api/queries";
 import { Bar, Empty, Loaded } from "../../parts/Loaded";
-import { amounts } from "./amounts";
+import { amounts, covered } from "./amounts";
 import { FairShare } from "./FairShare";
 import "./teams.css";
 import { Usage } from "./Usage";
@@ -64,8 +64,7 @@ function QuotaTree({ teams }: { teams: Team[] }) {
 
 function TeamRow({ team }: { team: Team }) {
   const parts = team.path.split("/");
-  const used = team.used["*"] ?? 0;
-  const whole = Object.entries(team.guaranteed).reduce((sum, [, count]) => sum + count, 0);
+  const guarantee = covered(team);
   return (
     <tr data-testid="team-row" data-team={team.path}>
       <td>
@@ -83,7 +82,7 @@ function TeamRow({ team }: { team: Team }) {
       <td className="used" data-label="Used">
         <div>
           {amounts(team.used)}
-          {whole > 0 && <Bar part={used} whole={whole} label={`used of what ${team.path} is guaranteed`} />}
+          {guarantee.whole > 0 && <Bar {...guarantee} label={`used of what ${team.path} is guaranteed`} />}
         </div>
       </td>
       <td data-label="Guaranteed">{amounts(team.guaranteed)}</td>

@@ -88,7 +88,8 @@ function UsageOf({ history }: { history: History }) {
 }
 
 function hours(sums: number[]): string {
-  return (sum(sums) / HOUR_S).toFixed(1);
+  const all = sum(sums) / HOUR_S;
+  return all > 0 && all < 0.05 ? "< 0.1" : all.toFixed(1);
 }
 
 function sum(numbers: number[]): number {

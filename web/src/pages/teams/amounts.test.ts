@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { Team } from "../../api/client";
-import { amounts, rivals } from "./amounts";
+import { amounts, covered, rivals } from "./amounts";
 
 const team = (path: string, fields: Partial<Team> = {}) => ({ path, share: 0, ...fields }) as Team;
 
@@ -10,6 +10,12 @@ test("the sum over all types is told only where no type is named", () => {
   expect(amounts({ "*": 12 })).toBe("12 GPUs");
   expect(amounts({ "": 4, "*": 4 })).toBe("4 GPUs");
   expect(amounts({})).toBe("–");
+});
+
+test("a guarantee is filled by GPUs of its type and by no others", () => {
+  expect(covered(team("a", { used: { "*": 30, h100: 28, a100: 2 }, guaranteed: { h100: 32 } }))).toEqual({ part: 28, whole: 32 });
+  expect(covered(team("a", { used: { "*": 6, h100: 6 }, guaranteed: { "*": 4 } }))).toEqual({ part: 4, whole: 4 });
+  expect(covered(team("a", { used: {}, guaranteed: {} }))).toEqual({ part: 0, whole: 0 });
 });
 
 test("teams compete with those beside them, the lowest share first", () => {

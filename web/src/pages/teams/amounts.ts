@@ -9,6 +9,15 @@ export function amounts(byType: Record<string, number>): string {
   return shown.map(([type, count]) => `${gpus(count)} ${type === "*" ? "GPUs" : type}`).join(", ") || "–";
 }
 
+/** How much of what a team is guaranteed it uses. What it borrows of a type fills no guarantee of another. */
+export function covered(team: Team): { part: number; whole: number } {
+  const types = Object.entries(team.guaranteed);
+  return {
+    part: types.reduce((sum, [type, count]) => sum + Math.min(team.used[type] ?? 0, count), 0),
+    whole: types.reduce((sum, [, count]) => sum + count, 0),
+  };
+}
+
 /** The teams that compete with each other, those with the same team above them, the lowest share first. */
 export function rivals(teams: Team[]): { above: string; teams: Team[] }[] {
   const found = new Map<string, Team[]>();

@@ -22,7 +22,7 @@ function Shown({ run }: { run: Run }) {
       <div className="row">
         <h2>{run.id}</h2>
         <span className="soft">
-          {run.jobs.toLocaleString()} jobs, asked by {run.by}
+          {run.jobs === 1 ? "1 job" : `${run.jobs.toLocaleString()} jobs`}, asked by {run.by}
         </span>
         {!isOver(run) && <Cancel run={run.id} />}
       </div>

@@ -5,6 +5,7 @@ import { api, body } from "../../api/client";
 import { queries } from "../../api/queries";
 import { Choice } from "../../parts/Choice";
 import { inWords } from "../../words/states";
+import { amounts } from "../teams/amounts";
 import { asked, kinds, type Question, UNCHANGED } from "./question";
 import { whatIfQueries } from "./queries";
 
@@ -112,6 +113,7 @@ function Machines({ question, onChange }: PartOf) {
             key={kind.like}
             label={`with ${kind.words}`}
             now={String(kind.count)}
+            least={0}
             value={question.nodes[kind.like] ?? ""}
             onValue={(count) => {
               onChange({ nodes: { ...question.nodes, [kind.like]: count } });
@@ -133,7 +135,8 @@ function Quotas({ question, onChange }: PartOf) {
           <Amount
             key={team.path}
             label={team.path}
-            now={String(team.guaranteed["*"] ?? 0)}
+            now={amounts(team.guaranteed)}
+            least={0}
             value={question.guaranteed[team.path] ?? ""}
             onValue={(amount) => {
               onChange({ guaranteed: { ...question.guaranteed, [team.path]: amount } });
@@ -154,14 +157,15 @@ function Group({ title, children }: { title: string; children: ReactNode }) {
   );
 }
 
-type AmountOf = { label: string; value: string; now: string; onValue: (value: string) => void };
+type AmountOf = { label: string; value: string; now: string; least?: number; onValue: (value: string) => void };
 
-/** A value to be tried. The present one is shown while it is empty. */
-function Amount({ label, value, now, onValue }: AmountOf) {
+/** A value to be tried, a number where there is a least one. The present one is shown while it is empty. */
+function Amount({ label, value, now, least, onValue }: AmountOf) {
   return (
     <label>
       {label}
       <input
+        {...(least !== undefined && { type: "number", min: least, step: "any" })}
         value={value}
         placeholder={now}
         onChange={(event) => {

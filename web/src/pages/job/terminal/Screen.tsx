@@ -51,10 +51,10 @@ export default function Screen({ job, isInteractive }: { job: string; isInteract
   }, [job, isInteractive]);
   return (
     <>
-      <div className="terminal-box" ref={place} data-testid="terminal" />
-      <p className="soft small" role="status">
+      <p className="tone-warn small" role="status">
         {ending}
       </p>
+      <div className="terminal-box" ref={place} data-testid="terminal" />
     </>
   );
 }
