@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from muster.core.cluster.capacity import Capacity
 from muster.core.cluster.free_states import FreeStates
 from muster.core.cluster.gang import Gang, gang_key, gang_of
+from muster.core.cluster.node_filter import node_wishes
 from muster.core.cluster.setting import Setting
 from muster.core.cluster.tree import Tree
 from muster.core.planning.placing.placement import fits
@@ -24,6 +25,9 @@ from muster.model.spec import JobSpec
 
 WORDS_NAMED = 20
 """How many nodes or labels a refusal names: enough to find the one that was meant."""
+
+
+NO_PARTS = "no node here gives a part of a GPU, because the engines of all nodes give whole ones"
 
 
 class Admitted(Record, frozen=True, kw_only=True):
@@ -84,15 +88,24 @@ class Gate:
         unknown = [str(name) for name in (*spec.nodelist, *spec.exclude) if name not in tree.index_of]
         if unknown:
             return _unsuitable(f"there is no node {_some(unknown)}; nodes are {_some(map(str, tree.index_of))}")
+        engines = sorted({node.engine: None for node in tree.nodes})
+        if spec.engine and spec.engine not in engines:
+            return _unsuitable(f"there is no engine {spec.engine}; there are: {_some(engines)}")
         if where.nodes:
             return None
+        if spec.image and not any(node.runs_images for node in tree.nodes):
+            advice = "install podman, docker, apptainer or enroot on the nodes, or leave out `image`"
+            return Rejected(code=ReasonCode.IMAGE, message=f"no node has a container runtime that works: {advice}")
+        if spec.shares_gpus and all(node.whole_gpus for node in tree.nodes):
+            return Rejected(code=ReasonCode.ENGINE, message=f"{NO_PARTS}: ask for whole GPUs, or for MIG parts by type")
         there = sorted({label: None for node in tree.nodes for label in node.known_as})
         named = labels_named(parse_constraint(spec.constraint)) if spec.constraint else ()
         missing = [label for label in dict.fromkeys(named) if label not in there]
         if missing:
             return _unsuitable(f"no node has the label {_some(missing)}; there are: {_some(there) or 'none'}")
-        wishes = [f"`constraint: {spec.constraint}`"] if spec.constraint else []
-        wishes += [f"`{key}`" for key, names in (("nodelist", spec.nodelist), ("exclude", spec.exclude)) if names]
+        wishes = list(node_wishes(spec))
+        wishes += ["`image`, which needs a container runtime,"] if spec.image else []
+        wishes += ["a part of a GPU, which some engines do not give,"] if spec.shares_gpus else []
         labels = f"; labels are {_some(there)}" if spec.constraint else ""
         return _unsuitable(f"no node is left by {' and '.join(wishes)}{labels}")
 

@@ -37,7 +37,21 @@ LABELLED = a_scenario(
     a_cluster(a_node("n1", gpu_type="a100", labels=("ib",)), a_node("n2", gpu_type="h100", labels=("nvme",)))
 )
 
+BARE = a_scenario(a_cluster(*(evolve(a_node(name), runtime="") for name in ("n1", "n2"))))
+HALF_BARE = a_scenario(a_cluster(evolve(a_node("n1"), runtime=""), a_node("n2")))
+WHOLE = a_scenario(a_cluster(*(evolve(a_node(name), whole_gpus=True) for name in ("n1", "n2"))))
+HALF_WHOLE = a_scenario(a_cluster(evolve(a_node("n1"), whole_gpus=True), a_node("n2")))
+IN_IMAGE = evolve(a_job(), image="train:1")
+IN_IMAGE_ON_N1 = evolve(a_job(nodelist=("n1",)), image="train:1")
+
 REFUSED: list[tuple[str, JobSpec, Scenario, str]] = [
+    ("engine", a_job(gpus=0.5), WHOLE, "the engines of all nodes give whole ones: ask for whole GPUs"),
+    (
+        "constraint",
+        a_job(gpus=0.5, nodelist=("n1",)),
+        HALF_WHOLE,
+        "no node is left by `nodelist` and a part of a GPU, which some engines do not give,",
+    ),
     ("never_fits", a_job(tier="vip"), a_scenario(flat(1)), "no tier vip; tiers are production, standard"),
     ("topology", a_job(within="row"), a_scenario(racks(1, 1)), "no level row; its levels are rack, node"),
     ("topology", a_job(prefer="row"), a_scenario(racks(1, 1)), "no level row"),
@@ -83,6 +97,14 @@ REFUSED: list[tuple[str, JobSpec, Scenario, str]] = [
     ("constraint", a_job(nodelist=("n9",)), LABELLED, "there is no node n9; nodes are n1, n2"),
     ("constraint", a_job(exclude=("n1", "n2")), LABELLED, "no node is left by `exclude`"),
     ("constraint", a_job(constraint="ib", nodelist=("n2",)), LABELLED, "by `constraint: ib` and `nodelist`; labels"),
+    ("constraint", a_job(engine="hpc"), LABELLED, "there is no engine hpc; there are: local"),
+    ("image", IN_IMAGE, BARE, "no node has a container runtime that works: install podman"),
+    (
+        "constraint",
+        evolve(a_job(nodelist=("n1",)), image="train:1"),
+        HALF_BARE,
+        "`nodelist` and `image`, which needs a container",
+    ),
     ("gpu_type", a_job(gpu_type="h100", constraint="ib"), LABELLED, "no node that the job accepts has a GPU of type"),
     ("never_fits", a_job(workers=2, gpus=8, exclude=("n1",)), LABELLED, "as far as the job accepts its nodes"),
     ("quota_limit", a_job(team="a/b", tier="production"), BOUND, "team a/b may not use tier production; it may use"),
