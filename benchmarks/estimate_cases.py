@@ -2,10 +2,11 @@
 
 Cases are cuts of the shared traces, or made up from seeds, on clusters so small that jobs wait and estimates are cheap.
 Judged and spare cases are chosen by a rule that sees no estimate: a replay without any counts the jobs that wait for a
-minute or more, and these must be at least 60 in at least 20 cohorts. A cohort are the jobs that had begun to
-wait before the first of them started: nothing can be learnt for one of them from the others, so they come true or not
-together. With fewer than 20 of them chance decides whether nine jobs in ten are covered. Cases that are `bursts` have
-enough jobs but too few cohorts; what becomes of them is told, but they do not judge.
+minute or more, and these must be at least 60 in at least 20 cohorts, the largest of which has at most a fifth of them.
+A cohort are the jobs that had begun to wait before the first of them started: nothing can be learnt for one of them
+from the others, so they come true or not together. With fewer than 20 of them, or with a larger one, chance decides
+whether nine jobs in ten are covered. Cases that are `bursts` have enough jobs but no such cohorts; what becomes of
+them is told, but they do not judge.
 
 A case judges once. Whoever changes the correction after a look at judged cases makes them tuned ones, and spare cases
 take their place.
@@ -102,34 +103,53 @@ _UNIFORM = {"durations": "uniform", "jobs": 600, "stretch": 20}
 _EXPONENTIAL = {"durations": "exponential", "jobs": 600, "stretch": 10}
 
 JUDGED = {
-    "gavel_from_2000": _trial(partial(_GAVEL_600, first=2_000), 1.2, "fair", 3, Role.JUDGED),
-    "gavel_from_6500": _trial(partial(_GAVEL_600, first=6_500), 0.8, "fair", 2, Role.JUDGED),
-    "philly_seventh_team": _trial(partial(_of_team, place=6, first_day=0, jobs=1_500), 1.2, "fair", 2, Role.JUDGED),
-    "muri1_later": _trial(partial(_MURI1, first=900, jobs=500), 1.1, "fair", 3, Role.JUDGED),
-    "uniform_61": _trial(partial(_SMALL_GANGS, seed=61, **_UNIFORM), 0.9, "fair", 2, Role.JUDGED),
-    "lognormal_72": _trial(
-        partial(_LARGE_GANGS, seed=72, durations="lognormal", jobs=1_500, stretch=20), 1.0, "fair", 5, Role.JUDGED
+    "gavel_from_400": _trial(partial(_GAVEL_600, first=400), 0.9, "fair", 2, Role.JUDGED),
+    "gavel_from_1500": _trial(partial(_GAVEL, first=1_500, jobs=500, stretch=10), 0.9, "fair", 2, Role.JUDGED),
+    "gavel_from_7200": _trial(partial(_GAVEL_600, first=7_200), 0.85, "fair", 2, Role.JUDGED),
+    "gavel_from_9600": _trial(partial(_GAVEL_600, first=9_600), 1.0, "fair", 2, Role.JUDGED),
+    "pareto_74": _trial(
+        partial(_SMALL_GANGS, seed=74, durations="pareto", jobs=2_000, stretch=1), 1.2, "fair", 6, Role.JUDGED
     ),
-    "two_modes_73": _trial(
-        partial(_LARGE_GANGS, seed=73, durations="bimodal", jobs=1_200, stretch=10), 0.9, "fair", 4, Role.JUDGED
+    "uniform_75": _trial(partial(_LARGE_GANGS, seed=75, **_UNIFORM), 1.1, "fair", 3, Role.JUDGED),
+    "exponential_86": _trial(partial(_LARGE_GANGS, seed=86, **_EXPONENTIAL), 0.8, "fair", 1, Role.JUDGED),
+    "lognormal_82": _trial(
+        partial(_SMALL_GANGS, seed=82, durations="lognormal", jobs=1_500, stretch=20), 1.0, "fair", 5, Role.JUDGED
     ),
-    "exponential_76": _trial(partial(_LARGE_GANGS, seed=76, **_EXPONENTIAL), 0.8, "fair", 1, Role.JUDGED),
+    "two_modes_83": _trial(
+        partial(_SMALL_GANGS, seed=83, durations="bimodal", jobs=1_200, stretch=10), 0.9, "fair", 4, Role.JUDGED
+    ),
 }
 BURSTS = {
     "philly_from_36000": _trial(partial(_PHILLY, first=36_000, jobs=1_000), 1.5, "fair", 5, Role.BURSTS),
     "gavel_from_10500": _trial(partial(_GAVEL_600, first=10_500), 1.2, "fair", 2, Role.BURSTS),
+    "gavel_from_4000": _trial(partial(_GAVEL_600, first=4_000), 1.2, "fair", 2, Role.BURSTS),
+    "gavel_from_8000": _trial(partial(_GAVEL_600, first=8_000), 1.0, "fair", 2, Role.BURSTS),
+    "philly_eighth_team": _trial(partial(_of_team, place=7, first_day=0, jobs=1_500), 1.2, "fair", 2, Role.BURSTS),
 }
 SPARE = {
-    "gavel_from_4000": _trial(partial(_GAVEL_600, first=4_000), 1.2, "fair", 2, Role.SPARE),
-    "gavel_from_8000": _trial(partial(_GAVEL_600, first=8_000), 1.0, "fair", 2, Role.SPARE),
-    "philly_eighth_team": _trial(partial(_of_team, place=7, first_day=0, jobs=1_500), 1.2, "fair", 2, Role.SPARE),
-    "pareto_74": _trial(
-        partial(_SMALL_GANGS, seed=74, durations="pareto", jobs=2_000, stretch=1), 1.2, "fair", 6, Role.SPARE
+    "two_modes_94": _trial(
+        partial(_LARGE_GANGS, seed=94, durations="bimodal", jobs=1_200, stretch=10), 1.0, "fair", 4, Role.SPARE
     ),
-    "uniform_75": _trial(partial(_LARGE_GANGS, seed=75, **_UNIFORM), 1.1, "fair", 3, Role.SPARE),
-    "exponential_86": _trial(partial(_LARGE_GANGS, seed=86, **_EXPONENTIAL), 0.8, "fair", 1, Role.SPARE),
+    "uniform_96": _trial(partial(_SMALL_GANGS, seed=96, **_UNIFORM), 0.9, "fair", 2, Role.SPARE),
+    "lognormal_97": _trial(
+        partial(_LARGE_GANGS, seed=97, durations="lognormal", jobs=1_500, stretch=20), 1.0, "fair", 5, Role.SPARE
+    ),
+    "pareto_98": _trial(
+        partial(_SMALL_GANGS, seed=98, durations="pareto", jobs=2_000, stretch=1), 1.2, "fair", 6, Role.SPARE
+    ),
+    "exponential_99": _trial(partial(_SMALL_GANGS, seed=99, **_EXPONENTIAL), 0.9, "fair", 2, Role.SPARE),
 }
 TUNED = {
+    "gavel_from_2000": _trial(partial(_GAVEL_600, first=2_000), 1.2, "fair", 3),
+    "gavel_from_6500": _trial(partial(_GAVEL_600, first=6_500), 0.8, "fair", 2),
+    "philly_seventh_team": _trial(partial(_of_team, place=6, first_day=0, jobs=1_500), 1.2, "fair", 2),
+    "muri1_later": _trial(partial(_MURI1, first=900, jobs=500), 1.1, "fair", 3),
+    "uniform_61": _trial(partial(_SMALL_GANGS, seed=61, **_UNIFORM), 0.9, "fair", 2),
+    "lognormal_72": _trial(
+        partial(_LARGE_GANGS, seed=72, durations="lognormal", jobs=1_500, stretch=20), 1.0, "fair", 5
+    ),
+    "two_modes_73": _trial(partial(_LARGE_GANGS, seed=73, durations="bimodal", jobs=1_200, stretch=10), 0.9, "fair", 4),
+    "exponential_76": _trial(partial(_LARGE_GANGS, seed=76, **_EXPONENTIAL), 0.8, "fair", 1),
     "two_modes_again": _trial(partial(_NEW_TWO_MODES, seed=52), 1.1, "fair", 1),
     "gavel_late": _trial(partial(_GAVEL_600, first=12_000), 1.2, "fair", 1),
     "gavel_early": _trial(partial(_GAVEL_600, first=3_000), 1.2, "fair", 1),

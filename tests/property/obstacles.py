@@ -9,10 +9,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from muster.core.explaining.in_line import RESERVE
+from muster.core.explaining.obstacles import NOT_EMPTY
 from muster.core.explaining.place_in_tier import BY_PLACE
-from muster.core.explaining.post_plan import NOT_EMPTY
 from muster.core.explaining.shortage import BESIDE_GPUS
-from muster.model.ids import LOCAL_ENGINE, GpuType, NodeName, TeamPath
+from muster.model.ids import LOCAL_ENGINE, EngineName, GpuType, NodeName, TeamPath
 from muster.model.job import RunningJob, WaitingJob
 from muster.model.machines.constraint import parse_constraint, satisfies
 from muster.model.node import Node, NodeState
@@ -170,7 +170,7 @@ def _begun(told: Told) -> Scenario:
 
 def _any_node(told: Told) -> Scenario:
     """The job accepts every node."""
-    return told.with_spec(evolve(told.job.spec, constraint="", nodelist=(), exclude=()))
+    return told.with_spec(evolve(told.job.spec, constraint="", nodelist=(), exclude=(), engine=EngineName("")))
 
 
 def _unreserved(told: Told) -> Scenario:
@@ -235,6 +235,7 @@ REMOVALS: dict[ReasonCode, Removal] = {
 NEVER_TOLD: dict[ReasonCode, str] = {
     ReasonCode.NEVER_FITS: "a job that can never run is refused and does not wait",
     ReasonCode.BUDGET: "there are no budgets",
+    ReasonCode.IMAGE: "no situation here has a job with an image",
 }
 """Codes that no waiting job of a situation is told, and why."""
 

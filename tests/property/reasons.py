@@ -12,10 +12,11 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 
 from muster.core.explaining.explain import Explanation, with_place
-from muster.core.explaining.post_plan import NOT_EMPTY
+from muster.core.explaining.obstacles import NOT_ALONE, NOT_EMPTY
 from muster.core.offline import Decision, decide
 from muster.model.ids import JobId
 from muster.model.plan import Basis, Reason, ReasonCode
+from muster.model.records import evolve
 from muster.model.scenario import Scenario
 from tests.property.obstacles import (
     EXCUSES,
@@ -94,6 +95,8 @@ def _lie(told: Told) -> str:
 def _broken_claim(told: Told) -> str:
     """What a reason claims beyond being there: that the job would start, or that so many GPUs are free."""
     reason = told.reason
+    if reason.rule == NOT_ALONE:
+        return _starts_on_an_idle_cluster(told)
     if reason.rule == NOT_EMPTY or (reason.code in WOULD_START and "idle cluster" not in reason.message):
         lie = _does_not_start(told, without_obstacle(carried_out(told)))
         if lie or not reason.would_help.startswith("a max_duration of less than"):
@@ -102,6 +105,18 @@ def _broken_claim(told: Told) -> str:
     if reason.code is ReasonCode.HELD_BY_OTHERS and reason.about and not reason.rule:
         return _does_not_start(told, short_enough(carried_out(told, alone=False)))
     return _miscounted(told)
+
+
+def _starts_on_an_idle_cluster(told: Told) -> str:
+    """What is not true about a reservation that is in the way even if nothing runs: nothing else may be."""
+    alone = evolve(told.scenario, running=(), waiting=(told.job,), promises=())
+    idle = told._replace(scenario=alone)
+    if not _reasons(decide(alone), told.job.id):
+        return f"{told.reason.message} -- but on an idle cluster it starts"
+    lie = _does_not_start(told, without_obstacle(idle))
+    if lie or not told.reason.would_help.startswith("a max_duration of less than"):
+        return lie
+    return _does_not_start(told, short_enough(idle))
 
 
 def _miscounted(told: Told) -> str:

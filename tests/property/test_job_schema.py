@@ -18,7 +18,12 @@ from muster.formats.text.document import Document, InvalidDocument
 
 PROPERTIES: dict[str, Any] = job_file_schema()["properties"]
 SMALLEST = {"name": "a", "run": "x"}
-ABOUT_SEVERAL_KEYS = ("only one role may be elastic", "roles are too many", "too many workers in all")
+ABOUT_SEVERAL_KEYS = (
+    "only one role may be elastic",
+    "roles are too many",
+    "too many workers in all",
+    "something is at",
+)
 """What no schema can say."""
 
 
@@ -75,6 +80,8 @@ def _objects(schema: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
 def _file(key: str, value: Any) -> dict[str, Any]:
     if key == "roles" and value:
         return {"name": "a", "roles": value}
+    if key == "mounts":
+        return {**SMALLEST, "image": "train:1", key: value}
     if key == "bundle":
         return {**SMALLEST, "workdir": ".", key: value}
     if key == "parallelism":

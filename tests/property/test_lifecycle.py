@@ -17,6 +17,7 @@ from muster.model.events import (
     HangFound,
     HangOver,
     HoldsSet,
+    ImagePulled,
     JobStarted,
     JobSubmitted,
     NodeChanged,
@@ -45,7 +46,7 @@ from tests.unit.core.lifecycle.builders import JOB, a_spec, exits, no_start
 
 PREP = JobId("prep")
 NODES = 4
-KINDS = 24
+KINDS = 25
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +117,7 @@ def _any_event(draft: Draft, job: Job, at_ms: int) -> Event:
         WorkersStarted(**fenced),
         WorkersExited(exit_code=draft.exit_code, told=draft.told, **fenced),
         StartFailed(**fenced),
+        ImagePulled(attempt=attempt, node=NodeName("n1"), image="train:1", took_ms=draft.span_ms, **about),
         TimerFired(**about),
         JobStarted(
             attempt=attempt + 1,
@@ -267,7 +269,16 @@ def test_retries_come_to_an_end(failures: list[bool], spec: JobSpec) -> None:
     assert job.state is JobState.FAILED
 
 
-COUNTS_ONCE = (WorkersStarted, WorkersExited, StartFailed, JobCancelRequested, NodeLost, NodeChanged, JobStarted)
+COUNTS_ONCE = (
+    WorkersStarted,
+    WorkersExited,
+    StartFailed,
+    ImagePulled,
+    JobCancelRequested,
+    NodeLost,
+    NodeChanged,
+    JobStarted,
+)
 
 
 @given(play=plays, spec=specs())

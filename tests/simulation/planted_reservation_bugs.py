@@ -1,9 +1,10 @@
 """Bugs in who may use which node and when, planted like those in `planted_bugs.py`."""
 
+from collections.abc import Callable
 from typing import Any
 
 from muster.core.cluster import footprint, setting
-from muster.core.cluster.node_filter import NodeFilter
+from muster.core.cluster.node_filter import FilterKey, NodeFilter
 from muster.core.cluster.tenancy import tenancy_of
 from muster.engine.setting_aside import SettingAside
 from muster.model.machines.reservation import Reservation
@@ -16,14 +17,22 @@ def the_time_to_begin_is_ignored(patch: Patch) -> None:
     patch.setattr(Begin, "begins_ms", lambda *_: 0)
 
 
-def excluded_nodes_are_used(patch: Patch) -> None:
+def _filter_by(patch: Patch, change: Callable[[FilterKey], FilterKey]) -> None:
+    """Nodes are filtered by something else than what the job says."""
     honest = NodeFilter.__init__
-    patch.setattr(NodeFilter, "__init__", lambda self, key, tree: honest(self, (key[0], key[1], ()), tree))
+
+    def other(self: NodeFilter, key: FilterKey, *given: Any, **more: Any) -> None:
+        honest(self, change(key), *given, **more)
+
+    patch.setattr(NodeFilter, "__init__", other)
+
+
+def excluded_nodes_are_used(patch: Patch) -> None:
+    _filter_by(patch, lambda key: (*key[:2], (), *key[3:]))
 
 
 def labels_make_no_difference(patch: Patch) -> None:
-    honest = NodeFilter.__init__
-    patch.setattr(NodeFilter, "__init__", lambda self, key, tree: honest(self, ("", *key[1:]), tree))
+    _filter_by(patch, lambda key: ("", *key[1:]))
 
 
 def exclusive_jobs_share_their_nodes(patch: Patch) -> None:

@@ -20,6 +20,12 @@ def test_nothing_is_wrong_whichever_leader_is_lost(first: int) -> None:
         assert not found, str(found)
 
 
+@pytest.mark.parametrize("seed", [2315, 5073])
+def test_a_leader_that_wakes_up_late_lets_nodes_forget_nothing(seed: int) -> None:
+    found = check_failover(seed)
+    assert not found, str(found)
+
+
 @pytest.mark.pure_only(reason="compiled code calls its own functions, whatever was put in their place")
 @pytest.mark.parametrize("plant", PLANTED_IN_LEASES, ids=lambda plant: plant.__name__)
 def test_a_planted_bug_is_found(plant: Plant, monkeypatch: pytest.MonkeyPatch) -> None:

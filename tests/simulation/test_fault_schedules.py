@@ -39,11 +39,25 @@ def test_no_job_waits_longer_than_it_may_in_a_crowd(first: int) -> None:
 
 @pytest.mark.parametrize(
     "again",
-    [partial(check_schedule, 1197), partial(check_schedule, 8605), partial(check_crowd, 5990)],
+    [
+        partial(check_schedule, 1197),
+        partial(check_schedule, 8605),
+        partial(check_crowd, 5990),
+        partial(check_schedule, 4624),
+        partial(check_schedule, 3244),
+        partial(check_schedule, 6688),
+        partial(check_schedule, 7352),
+        partial(check_schedule, 5501),
+    ],
     ids=[
         "a borrower takes back the place that it left, because of an older promise",
         "a victim stays although its team may stop another only because it leaves",
         "a job of a lower tier comes and starts at once in a gap",
+        "a node whose clock is behind saves a later step",
+        "a control plane stands still while an attempt ends and another begins",
+        "an attempt of which a restored database knows nothing uploads a step",
+        "a node that another job was promised is kept for a job that lost one",
+        "and the job is a gang",
     ],
 )
 def test_what_once_went_wrong_does_not_go_wrong_again(again: Callable[[], Violations]) -> None:

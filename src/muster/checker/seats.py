@@ -98,8 +98,12 @@ def _places(facts: Facts, spec: JobSpec, new: Iterable[Worker]) -> Iterator[str]
 
 
 def _accepts(spec: JobSpec, node: Node) -> bool:
-    """True when the job takes a node with these labels and this name."""
+    """True when the job takes a node with these labels, this name and this engine."""
     if node.name in spec.exclude or (spec.nodelist and node.name not in spec.nodelist):
+        return False
+    if (spec.image and not node.runs_images) or (spec.shares_gpus and node.whole_gpus):
+        return False
+    if node.engine != (spec.engine or node.engine):
         return False
     return not spec.constraint or satisfies(node.known_as, parse_constraint(spec.constraint))
 

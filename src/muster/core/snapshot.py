@@ -13,7 +13,7 @@ from muster.core.cluster.free_states import FreeStates
 from muster.core.cluster.gang import Demand
 from muster.core.cluster.node_use import Footprint, NodeUse
 from muster.core.cluster.setting import Setting
-from muster.core.cluster.tree import Tree, same_place
+from muster.core.cluster.tree import Tree
 from muster.core.order.entitlements import Entitlements
 from muster.core.order.pace import Paces, has_slots
 from muster.core.order.preemptibles import Preemptibles
@@ -346,7 +346,7 @@ class Snapshot:
         """A node's state, pool or bad GPUs changed, or a node is new."""
         self._stir()
         index = self.setting.tree.index_of.get(node.name)
-        if index is not None and same_place(self.setting.tree.nodes[index], node):
+        if index is not None and self.setting.keeps_place(self.setting.tree.nodes[index], node):
             self.capacity.replace_node(index, node, self.setting.pools)
         else:
             self._rebuild(node)

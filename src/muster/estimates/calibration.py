@@ -70,18 +70,32 @@ class Calibration:
         self._p50.learn(raw.p50_ms, made_ms, started_ms - made_ms)
         self._p90.learn(raw.p90_ms, made_ms, started_ms - made_ms)
 
-    def correct(self, raw: StartEstimate, *, now_ms: int, still_open: Sequence[OpenEstimate] = ()) -> StartEstimate:
+    def correct(
+        self, raw: StartEstimate, *, now_ms: int, earliest_ms: int = 0, still_open: Sequence[OpenEstimate] = ()
+    ) -> StartEstimate:
         """The corrected estimate. `still_open` are estimates whose jobs wait.
 
-        What is likely to start at once stays so, and p50 is never after p90.
+        Only the wait after `earliest_ms` is corrected, before which the job cannot start: that time is certain. What is
+        likely to start as soon as it can stays so, and p50 is never after p90.
         """
+        from_ms = max(now_ms, earliest_ms)
+        times = _Times(now_ms, from_ms)
         p50_ms = raw.p50_ms
-        if p50_ms is not None and p50_ms > now_ms:
-            p50_ms = self._p50.corrected(p50_ms, now_ms, [(each.raw.p50_ms, each.made_ms) for each in still_open])
-        p90_ms = self._p90.corrected(raw.p90_ms, now_ms, [(each.raw.p90_ms, each.made_ms) for each in still_open])
+        if p50_ms is not None:
+            p50_ms = max(p50_ms, from_ms)
+        if p50_ms is not None and p50_ms > from_ms:
+            p50_ms = self._p50.corrected(p50_ms, times, [(each.raw.p50_ms, each.made_ms) for each in still_open])
+        p90_ms = self._p90.corrected(raw.p90_ms, times, [(each.raw.p90_ms, each.made_ms) for each in still_open])
         if p50_ms is not None and p90_ms is not None:
             p50_ms = min(p50_ms, p90_ms)
         return StartEstimate(p50_ms=p50_ms, p90_ms=p90_ms)
+
+
+class _Times(NamedTuple):
+    """Now, and the time from which on a wait is corrected."""
+
+    now_ms: int
+    from_ms: int
 
 
 class _Weighted(NamedTuple):
@@ -115,20 +129,22 @@ class _Factors:
         self._level = min(max(self._level, LEVEL_MIN), LEVEL_MAX)
 
     def corrected(
-        self, estimate_ms: int | None, now_ms: int, still_open: Sequence[tuple[int | None, int]]
+        self, estimate_ms: int | None, times: _Times, still_open: Sequence[tuple[int | None, int]]
     ) -> int | None:
         if estimate_ms is None:
             return None
         scores = self._learnt.in_order
         factor_milli = _quantile(scores, self._level)
         # How far a job is overdue will only grow, so it counts as soon as it exceeds what would be said now.
-        waits = [_score_milli(now_ms - made_ms, at_ms, made_ms) for at_ms, made_ms in still_open if at_ms is not None]
+        waits = [
+            _score_milli(times.now_ms - made_ms, at_ms, made_ms) for at_ms, made_ms in still_open if at_ms is not None
+        ]
         overdue = [score_milli for score_milli in waits if score_milli > factor_milli]
         if overdue:
             weight = self._learnt.weight_of_each(len(overdue))
             late = [_Weighted(score_milli, weight) for score_milli in overdue]
             factor_milli = _quantile(sorted([*scores, *late]), self._level)
-        return now_ms + _wait_ms(estimate_ms, now_ms) * _bounded(factor_milli) // 1000
+        return times.from_ms + _wait_ms(estimate_ms, times.from_ms) * _bounded(factor_milli) // 1000
 
 
 class _Scores:

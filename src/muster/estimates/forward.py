@@ -23,8 +23,8 @@ from muster.model.scenario import Scenario
 GRAIN_PARTS = 100
 """Two moments are apart by at least the time since the present divided by this: a start in some hours need not be exact
 to the second. It bounds the cost of looking far ahead."""
-GRAIN_MAX_MS = 60_000
-"""That distance never exceeds this, so that short jobs stay short."""
+GRAIN_MAX_MS = 300_000
+"""That distance never exceeds this, so that short jobs stay short: still shorter ones take this long, hours ahead."""
 MOMENTS = 50_000
 """How many moments one future may have. A job that has not started by then starts too late for an estimate."""
 
@@ -116,8 +116,7 @@ class Future:
     def _expect(self, job: RunningJob) -> None:
         """Sample when a job that runs at the beginning ends. A job that was told to leave is gone by its deadline."""
         now_ms = self._now_ms
-        attempt_ms = max(now_ms - job.started_ms, 0)
-        left_ms = self._sample.left_ms(job.spec, run_ms(job.spec, job.attained_gpu_ms) + attempt_ms)
+        left_ms = self._sample.left_ms(job.spec, ran_ms(job, now_ms))
         if job.leaving_by_ms is None:
             self._finish_at(job.id, now_ms + self._within_limit(job, left_ms))
         else:
@@ -206,6 +205,11 @@ class Future:
         left_ms = (self._due_ms[resize.job] - self._now_ms) * resize.from_workers // max(resize.to_workers, 1)
         self._snapshot.resize(resize.job, resize.workers)
         self._finish_at(resize.job, self._now_ms + left_ms)
+
+
+def ran_ms(job: RunningJob, now_ms: int) -> int:
+    """How long a running job has run, all attempts together."""
+    return run_ms(job.spec, job.attained_gpu_ms) + max(now_ms - job.started_ms, 0)
 
 
 def _is_part(job: RunningJob) -> bool:

@@ -3,17 +3,15 @@
 Both are sampled from what the cluster has seen. The same seed gives the same samples.
 """
 
-from bisect import insort
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import exp, log, sqrt
+from math import sqrt
 from random import Random
 from statistics import NormalDist
 
-from muster.core.order.run_times import ENOUGH, Circle, RunTimes, circles_of
+from muster.estimates.survival import RunHistory
 from muster.model.ids import JobId
 from muster.model.job import WaitingJob
-from muster.model.policy import HOUR_MS
 from muster.model.spec import JobSpec
 
 NEWCOMER = "~"
@@ -24,8 +22,8 @@ CLUSTER_SHARE, KIN_SHARE, OWN_SHARE = 0.1, 0.4, 0.5
 and one of its own. Jobs of a sweep end together, and bad days are bad for all jobs. If all samples were independent, a
 long queue would average them away and every future would be the same."""
 
-UNKNOWN_MS = HOUR_MS
-"""How long a job is assumed to run while nothing is known about any."""
+NEARLY_ALL = 0.999
+"""No job is sampled to outlast more of the others: where only Lindy's rule is known, the mean would be infinite."""
 
 _BELL = NormalDist()
 
@@ -43,61 +41,29 @@ class Arrival:
 class FutureSample:
     """One sequence of samples."""
 
-    def __init__(self, run_times: RunTimes, seed: str) -> None:
-        self._run_times = run_times
+    def __init__(self, history: RunHistory, seed: str) -> None:
+        self._history = history
         self._chance = Random(seed)
         self._cluster = self._chance.normalvariate()
+        self._level = _BELL.cdf(self._cluster)
+        """Where the unknown scale of run times is in its range: the same for all jobs of this future."""
         self._kin: dict[tuple[object, ...], float] = {}
-        self._unfinished: dict[Circle, list[int]] = {}
-        """How long jobs that have begun may run in all, as sampled here, by circle; each list is sorted."""
 
     def left_ms(self, spec: JobSpec, ran_ms: int) -> int:
         """How much longer a job runs that has run for `ran_ms`.
 
-        If too little was learnt, the user's hint is taken. Without a hint, or once the hint is exceeded, the median is
-        as long again as the job has run so far, and the 90th percentile is nine times as long. A job that has run for
-        less than is usual counts as having run for that.
+        If too little was learnt, the user's hint is taken. Without a hint, or once the hint is exceeded, it is as
+        uncertain as `survival` says. How long the jobs of this cluster run at all is then the same for the whole
+        future: a long queue does not average away what nobody knows.
         """
-        permille = self._permille(spec)
-        if not ran_ms:
-            return self._fresh_ms(spec, permille)
-        left_ms = self._rest_ms(spec, permille, ran_ms)
-        for circle in circles_of(spec):
-            insort(self._unfinished.setdefault(circle, []), ran_ms + left_ms)
-        return left_ms
-
-    def _fresh_ms(self, spec: JobSpec, permille: int) -> int:
-        """How long a job runs that begins.
-
-        Only short jobs have ended when a cluster is young. So jobs that have begun count beside those that have ended,
-        as long as each may run in all, unless the user has given a hint.
-        """
-        for circle in circles_of(spec):
-            begun = self._unfinished.get(circle, ()) if spec.expected_duration_ms is None else ()
-            ended = self._run_times.runs_in(circle)
-            if ended + len(begun) >= ENOUGH:
-                if self._chance.randrange(ended + len(begun)) < len(begun):
-                    return begun[len(begun) * permille // 1000]
-                return self._run_times.quantile_in(circle, permille + 1)
-        return self._rest_ms(spec, permille, 0)
-
-    def _rest_ms(self, spec: JobSpec, permille: int, ran_ms: int) -> int:
-        learnt_ms = self._run_times.quantile_ms(spec, permille + 1, ran_ms=ran_ms)
-        if learnt_ms is not None:
-            return learnt_ms
-        if spec.expected_duration_ms is not None and spec.expected_duration_ms > ran_ms:
+        outlasts = self._outlasts(spec)
+        known, is_enough = self._history.of(spec, ran_ms)
+        if not is_enough and spec.expected_duration_ms is not None and spec.expected_duration_ms > ran_ms:
             return spec.expected_duration_ms - ran_ms
-        return 1 + max(ran_ms, self._usual_ms(spec)) * permille // (1000 - permille)
+        return max(known.run_ms(ran_ms, outlasts, self._level) - ran_ms, 1)
 
-    def _usual_ms(self, spec: JobSpec) -> int:
-        """How long jobs like this one usually run. Where few are known, an hour counts as one of them."""
-        known = self._run_times.usual(spec)
-        if not known.runs:
-            return UNKNOWN_MS
-        return round(exp((known.runs * log(max(known.median_ms, 1)) + log(UNKNOWN_MS)) / (known.runs + 1)))
-
-    def _permille(self, spec: JobSpec) -> int:
-        """A uniform sample in thousandths, correlated with those of similar jobs."""
+    def _outlasts(self, spec: JobSpec) -> float:
+        """The part of similar jobs that this one outlasts: a uniform sample, correlated with those of similar jobs."""
         kin = (spec.team, spec.name, spec.gang_gpu_milli)
         if kin not in self._kin:
             self._kin[kin] = self._chance.normalvariate()
@@ -106,7 +72,7 @@ class FutureSample:
             + sqrt(KIN_SHARE) * self._kin[kin]
             + sqrt(OWN_SHARE) * self._chance.normalvariate()
         )
-        return min(int(_BELL.cdf(sample) * 1000), 999)
+        return min(_BELL.cdf(sample), NEARLY_ALL)
 
     def newcomers(self, recent: Sequence[Arrival], now_ms: int) -> Iterator[WaitingJob]:
         """The jobs that arrive from now on: recent arrivals repeat in a loop, from a random moment on.

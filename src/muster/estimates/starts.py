@@ -12,8 +12,9 @@ from muster.core.order.entitlements import Entitlements
 from muster.core.order.run_times import RunTimes
 from muster.core.planning import plan
 from muster.engine.decisions import Planner
-from muster.estimates.forward import Future
+from muster.estimates.forward import Future, ran_ms
 from muster.estimates.sampling import Arrival, FutureSample
+from muster.estimates.survival import RunHistory
 from muster.estimates.training import Habits
 from muster.model.ids import JobId
 from muster.model.scenario import Scenario
@@ -84,8 +85,9 @@ def possible_starts(
     """
     asked = dict.fromkeys(jobs)
     until_ms = scenario.now_ms + horizon_ms
+    history = RunHistory(run_times, [(job.spec, ran_ms(job, scenario.now_ms)) for job in scenario.running])
     for number in count():
-        sample = FutureSample(run_times, f"future {seed} {number}")
+        sample = FutureSample(history, f"future {seed} {number}")
         newcomers = sample.newcomers(recent[-RECENT_ARRIVALS:], scenario.now_ms)
         future = Future(
             scenario, sample, newcomers, planner=planner, habits=habits or Habits(), entitlements=entitlements

@@ -176,3 +176,27 @@ def test_the_likely_start_is_never_after_the_late_one() -> None:
     learn(calibration, [30] * ENOUGH, an_estimate(10, 60))
     made = corrected(calibration, an_estimate(40, 50))
     assert minutes(made.p50_ms) <= minutes(made.p90_ms)
+
+
+def test_the_time_before_which_a_job_cannot_start_is_certain_and_only_the_rest_is_corrected() -> None:
+    """Starts that came true early teach that waits are shorter than estimated, and not that such a time is."""
+    calibration = Calibration()
+    learn(calibration, [1] * ENOUGH, an_estimate(20, 20))
+    begins_ms = MADE_MS + 120 * MINUTE_MS
+    raw = StartEstimate(p50_ms=begins_ms, p90_ms=begins_ms)
+    assert minutes(calibration.correct(raw, now_ms=MADE_MS).p50_ms) < 60
+    told = calibration.correct(raw, now_ms=MADE_MS, earliest_ms=begins_ms)
+    assert minutes(told.p50_ms) == 120
+    assert 120 <= minutes(told.p90_ms) <= 121
+    too_soon = StartEstimate(p50_ms=MADE_MS, p90_ms=begins_ms + 40 * MINUTE_MS)
+    told = calibration.correct(too_soon, now_ms=MADE_MS, earliest_ms=begins_ms)
+    assert minutes(told.p50_ms) == 120
+    assert 120 < minutes(told.p90_ms) < 160
+
+
+def test_jobs_that_cannot_have_started_yet_are_not_overdue() -> None:
+    later_ms = MADE_MS + 600 * MINUTE_MS
+    waiting = OpenEstimate(StartEstimate(p50_ms=later_ms, p90_ms=later_ms), later_ms)
+    assert corrected(Calibration(), an_estimate(10, 20), *[waiting] * 50) == corrected(
+        Calibration(), an_estimate(10, 20)
+    )

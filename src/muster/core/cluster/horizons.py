@@ -34,6 +34,11 @@ class Horizons:
         self._make()
         return self._layers[bisect_left(self._cuts, end_ms)]
 
+    def cut(self, end_ms: int) -> int:
+        """The cut of what a job that is gone by `end_ms` may use. In a cycle it always stands for the same capacity."""
+        self._make()
+        return self._cuts[bisect_left(self._cuts, end_ms)]
+
     @property
     def closed(self) -> Capacity:
         """What a job that never ends may use now. The same object for the whole cycle."""

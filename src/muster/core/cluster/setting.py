@@ -1,12 +1,13 @@
 """The rules a plan is made under, for fast lookup: tiers by name, pools by name, GPU types that exist."""
 
-from muster.core.cluster.node_filter import FilterKey, NodeFilter, filter_key
+from muster.core.cluster.node_filter import ANY, FilterKey, NodeFilter, filter_key
 from muster.core.cluster.tenancy import SHARED, Tenancy, tenancy_of
-from muster.core.cluster.tree import Tree
+from muster.core.cluster.tree import Tree, same_place
 from muster.core.cluster.windows import ReservedWindow, admitted_kinds
 from muster.model.ids import GpuType, PoolName, TeamPath, TierName
 from muster.model.limits import TURN_RESERVE_PART
 from muster.model.machines.reservation import RESERVATIONS, Reservation
+from muster.model.node import Node
 from muster.model.policy import Policy, Pool, Tier
 from muster.model.resources import GPU_MILLI
 from muster.model.scenario import Scenario
@@ -19,9 +20,11 @@ class Setting:
     __slots__ = (
         "_filters",
         "_refusing",
+        "_sharers",
         "_tenancies",
         "gpu_types",
         "gpus",
+        "has_whole_gpus",
         "is_strict",
         "policy",
         "pool_names",
@@ -60,6 +63,9 @@ class Setting:
         self._tenancies: dict[tuple[bool, int], Tenancy] = {}
         self._refusing: dict[tuple[int, int], Tenancy] = {}
         self._filters: dict[FilterKey, NodeFilter] = {}
+        self._sharers: dict[FilterKey, NodeFilter] = {}
+        """The same for jobs that ask for parts of GPUs, where some nodes give none."""
+        self.has_whole_gpus = any(node.whole_gpus for node in tree.nodes)
         self.gpu_types: tuple[GpuType, ...] = tuple(sorted({gpu_type: None for _, gpu_type in self.gpus}))
 
     @classmethod
@@ -87,15 +93,26 @@ class Setting:
         """True when neither its file nor its tier protects a job."""
         return spec.preemptible and self.tier(spec.tier).preemptible
 
+    def keeps_place(self, before: Node, after: Node) -> bool:
+        """True when a change of a node needs no new index (see `same_place`), for all jobs that were seen until now.
+
+        Nodes say one by one whether they run images. Only jobs with an image look at that.
+        """
+        looks_at_images = any(key[-1] for key in (*self._filters, *self._sharers))
+        return same_place(before, after) and (before.runs_images == after.runs_images or not looks_at_images)
+
     def nodes_for(self, spec: JobSpec) -> NodeFilter | None:
         """The nodes that a job accepts by their labels and names; None for all. Equal wishes give the same object."""
         key = filter_key(spec)
-        if key is None:
-            return None
-        known = self._filters.get(key)
-        if known is None:
-            known = self._filters[key] = NodeFilter(key, self.tree)
-        return known
+        if self.has_whole_gpus and spec.shares_gpus:
+            return self._filter(self._sharers, ANY if key is None else key, shares_gpus=True)
+        return None if key is None else self._filter(self._filters, key, shares_gpus=False)
+
+    def _filter(self, known: dict[FilterKey, NodeFilter], key: FilterKey, *, shares_gpus: bool) -> NodeFilter:
+        found = known.get(key)
+        if found is None:
+            found = known[key] = NodeFilter(key, self.tree, shares_gpus=shares_gpus)
+        return found
 
     def tenancy(self, spec: JobSpec, user: str) -> Tenancy:
         """Next to which tenants the jobs of a user cannot be."""

@@ -86,10 +86,11 @@ class Tree:
 
 def same_place(before: Node, after: Node) -> bool:
     """True when the change affects neither the numbering of nodes, nor the device count, nor which asks exist."""
-    return (before.domains, before.gpus, before.gpu_type, before.pool, before.labels) == (
+    return (before.domains, before.gpus, before.gpu_type, before.pool, before.labels, before.whole_gpus) == (
         after.domains,
         after.gpus,
         after.gpu_type,
         after.pool,
         after.labels,
+        after.whole_gpus,
     )

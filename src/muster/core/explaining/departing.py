@@ -22,9 +22,14 @@ class Departing:
         told = [job_id for job_id in self._on(promise) if self._leaves(job_id)]
         shrinks = [job_id for job_id in self._on(promise) if job_id in self._draft.resizes]
         parts = [self._leaving(told)] if told else []
-        if shrinks:
-            gives = "gives" if len(shrinks) == 1 else "give"
-            parts.append(f"{named(shrinks)} {gives} up workers for it")
+        again = [job_id for job_id in shrinks if self._starts_again(job_id)]
+        in_place = [job_id for job_id in shrinks if job_id not in again]
+        if in_place:
+            gives = "gives" if len(in_place) == 1 else "give"
+            parts.append(f"{named(in_place)} {gives} up workers for it")
+        if again:
+            is_one = "is" if len(again) == 1 else "are"
+            parts.append(f"{named(again)} {is_one} started again with fewer workers for it and {self._loses(again)}")
         in_ms = promise.start_ms - self._draft.now_ms
         return (
             Reason(
@@ -58,11 +63,22 @@ class Departing:
 
     def _leaving(self, jobs: list[JobId]) -> str:
         by_ms = max(self._draft.end_ms(self._snapshot.running[job_id]) for job_id in jobs)
-        lost = sum(self._lost_gpu_ms(job_id) for job_id in jobs)
-        loses = f"{'loses' if len(jobs) == 1 else 'lose'} " + (f"up to {gpu_time(lost)} of work" if lost else "no work")
         is_told = "is" if len(jobs) == 1 else "are"
         in_time = time_left(by_ms - self._draft.now_ms)
+        loses = self._loses(jobs)
         return f"it takes the place of {named(jobs)}, which {is_told} told to leave within {in_time} and {loses}"
+
+    def _starts_again(self, job_id: JobId) -> bool:
+        """True for a job that is made smaller by ending all of its workers."""
+        job, resize = self._snapshot.running[job_id], self._draft.resizes[job_id]
+        return not job.spec.resizes_in_place or job.workers[0] not in resize.workers
+
+    def _loses(self, jobs: list[JobId]) -> str:
+        lost = sum(self._lost_gpu_ms(job_id) for job_id in jobs)
+        anew = [job_id for job_id in jobs if not self._snapshot.running[job_id].spec.can_resume]
+        work = f"up to {gpu_time(lost)} of work" if lost else "no work"
+        loses = f"{'loses' if len(jobs) == 1 else 'lose'} {work}"
+        return loses + (", as it has no checkpoint" if anew and len(jobs) == 1 and lost else "")
 
     def _lost_gpu_ms(self, job_id: JobId) -> int:
         eviction = self._draft.evictions.get(job_id)

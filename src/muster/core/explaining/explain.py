@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from muster.core.cluster.gang import Gang
-from muster.core.cluster.node_use import Footprint
 from muster.core.explaining.departing import Departing
+from muster.core.explaining.earliest import EarliestStarts
 from muster.core.explaining.forecast import StartForecast
 from muster.core.explaining.in_line import AT_THE_NEXT_CHANGE, STRICT, WaitingLine
 from muster.core.explaining.not_considered import not_considered
@@ -50,10 +50,10 @@ def explain_all(snapshot: Snapshot, plan: Plan, now_ms: int) -> tuple[Explanatio
     """
     in_order = _in_order(snapshot, plan, now_ms)
     explainer = _Explainer(snapshot, plan, [job_id for _, job_id in in_order])
-    forecast = StartForecast(snapshot, plan)
+    forecast, earliest = StartForecast(snapshot, plan), _Earliest(snapshot, now_ms)
     considered: list[tuple[JobClass, Explanation]] = []
     for group, job_id in in_order:
-        p50_ms, p90_ms = forecast.estimate(job_id, group.gang)
+        p50_ms, p90_ms = earliest.bound(group, *forecast.estimate(job_id, group.gang))
         reasons = explainer.reasons(snapshot.queue.jobs[job_id], group)
         told = Explanation(job=job_id, position=0, reasons=reasons, p50_ms=p50_ms, p90_ms=p90_ms)
         considered.append((group, told))
@@ -151,6 +151,25 @@ def _by_tier_and_band(snapshot: Snapshot) -> Iterator[list[JobClass]]:
             yield [group for group in groups if group.band == band]
 
 
+class _Earliest:
+    """Keeps forecasts from times at which reservations forbid a start. Found once for jobs that are alike."""
+
+    def __init__(self, snapshot: Snapshot, now_ms: int) -> None:
+        self._has_windows = bool(snapshot.setting.windows)
+        self._earliest = EarliestStarts(snapshot)
+        self._now_ms = now_ms
+        self._known: dict[tuple[int, int], int] = {}
+
+    def bound(self, group: JobClass, p50_ms: int | None, p90_ms: int | None) -> tuple[int | None, int | None]:
+        if not self._has_windows:
+            return p50_ms, p90_ms
+        key = (group.gang_number, group.limit_ms)
+        if key not in self._known:
+            self._known[key] = self._earliest.start_ms(group.gang, group.limit_ms, self._now_ms)
+        first_ms = self._known[key]
+        return (None if p50_ms is None else max(p50_ms, first_ms)), (None if p90_ms is None else max(p90_ms, first_ms))
+
+
 class _Explainer:
     """Finds reasons, once for all jobs that are alike."""
 
@@ -190,13 +209,15 @@ class _Explainer:
         return told
 
     def _protected(
-        self, group: JobClass, fit: tuple[Reason, ...], *, relaxed: bool, promised: Footprint = ()
+        self, group: JobClass, fit: tuple[Reason, ...], *, relaxed: bool, promise: Promise | None = None
     ) -> tuple[Reason, ...]:
         """What protects running jobs whose place the class could take, if it lacks room at all."""
         if not any(reason.code in _LACKS_ROOM for reason in fit):
             return ()
         level = group.gang.widest if relaxed else group.gang.prefer
-        return self._protections.reasons(group, level, promised)
+        if promise is None:
+            return self._protections.reasons(group, level)
+        return self._protections.reasons(group, level, self._post_plan.promised(promise.job), promise.start_ms)
 
     def _gang(self, group: JobClass) -> Gang:
         """The gang of a class, without the choices that could never run here."""
@@ -219,7 +240,7 @@ class _Explainer:
         end_ms = self._now_ms + group.limit_ms
         gang = self._line.within_quota(group, self._gang(group))
         fit = self._post_plan.why_not_yet(promise, gang, job.spec, level, end_ms)
-        guarded = self._protected(group, fit, relaxed=relaxed, promised=self._post_plan.promised(job.id))
+        guarded = self._protected(group, fit, relaxed=relaxed, promise=promise)
         told = (*quota, *(_addressed(reason, job) for reason in fit), *guarded)
         if all(reason.code is ReasonCode.QUOTA_BORROW for reason in told):
             return (*told, self._promised(promise))

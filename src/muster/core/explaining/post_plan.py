@@ -10,10 +10,22 @@ from muster.core.cluster.capacity import Capacity
 from muster.core.cluster.footprint import demand_of_running, footprint_of
 from muster.core.cluster.free_states import FreeStates
 from muster.core.cluster.gang import Choice, Gang, gang_of, with_refusals
-from muster.core.cluster.node_filter import filter_key
+from muster.core.cluster.node_filter import node_wishes
 from muster.core.cluster.node_use import Footprint
 from muster.core.cluster.tenancy import SHARED
 from muster.core.cluster.tree import Tree
+from muster.core.explaining.obstacles import (
+    ACROSS_ENGINES,
+    NO_PARTS,
+    NO_RUNTIME,
+    NOT_ALONE,
+    NOT_EMPTY,
+    SHARED_ONLY,
+    SPOT,
+    never,
+    other_nodes,
+    other_type,
+)
 from muster.core.explaining.reserved import admitted, reserved
 from muster.core.explaining.shortage import shortage
 from muster.core.explaining.wording import named, no_more_than
@@ -22,13 +34,14 @@ from muster.core.planning.draft import PlanDraft
 from muster.core.planning.placing.placement import Seating, fits, place
 from muster.core.snapshot import Snapshot
 from muster.core.spares import opened
-from muster.model.ids import JobId, PoolName
+from muster.model.ids import EngineName, JobId, PoolName
 from muster.model.job import Placement, RunningJob, WaitingJob, beyond
 from muster.model.machines.reservation import Reservation
 from muster.model.node import ClusterSpec, Node, NodeState
 from muster.model.plan import Plan, Promise, Reason, ReasonCode
 from muster.model.policy import Pool
 from muster.model.records import evolve
+from muster.model.resources import GPU_MILLI
 from muster.model.spec import JobSpec, Parallelism, TopologySpec
 
 
@@ -95,7 +108,7 @@ class PostPlan:
     def why_not(self, gang: Gang, spec: JobSpec, level: int, end_ms: int) -> tuple[Reason, ...]:
         """All reasons why a gang does not fit now inside one domain of a level; empty when it does."""
         if not gang.choices:
-            return (_never("no node has what it asks for"),)
+            return (never("no node has what it asks for"),)
         capacity = self._horizons.until(end_ms)
         if self._fits(capacity, gang, level):
             return ()
@@ -104,12 +117,36 @@ class PostPlan:
         if self._fits(self._free, gang, level):
             return (self._held_by_others(gang, level, end_ms),)
         if not self._fits(self._bare, gang, gang.widest):
-            return (_never("it does not fit even on an empty, healthy cluster"),)
+            return (never("it does not fit even on an empty, healthy cluster"),)
         elsewhere = self._where_else(capacity, gang, spec, level)
         is_enough = any(
             reason.code in (ReasonCode.TOPOLOGY, ReasonCode.ENGINE) or reason.rule == NOT_EMPTY for reason in elsewhere
         )
-        return elsewhere if is_enough else (*elsewhere, shortage(self._free, capacity, gang, level))
+        if is_enough:
+            return elsewhere
+        shut_out = self._shut_out(gang, level, end_ms)
+        unreserved = self._left_by_reservations(self._free, end_ms)
+        lack = shortage(self._free, capacity, unreserved, gang, level, tells_reserved=not shut_out)
+        return (*elsewhere, lack, *shut_out)
+
+    def _shut_out(self, gang: Gang, level: int, end_ms: int) -> tuple[Reason, ...]:
+        """The reservations that would keep the gang waiting even if nothing ran and nothing was promised."""
+        if not self._setting.windows:
+            return ()
+        left = self._left_by_reservations(self._if_idle(), end_ms)
+        if self._fits(left, gang, level) or not self._fits(left, admitted(gang, self._setting), level):
+            return ()
+        named_one = reserved(gang, self._setting, self._now_ms, lambda each: self._fits(left, each, level))
+        return (evolve(named_one, rule=NOT_ALONE),)
+
+    def _left_by_reservations(self, capacity: Capacity, end_ms: int) -> Capacity:
+        """A capacity without the nodes that are set aside before the end of a gang that starts now."""
+        met = [each for each in self._setting.windows if each.reservation.meets(self._now_ms, end_ms)]
+        left = capacity.fork() if met else capacity
+        for window in met:
+            left.take(window.footprint)
+            left.forget_marks()
+        return left
 
     def why_not_yet(self, promise: Promise, gang: Gang, spec: JobSpec, level: int, end_ms: int) -> tuple[Reason, ...]:
         """The same for a job that has a promise: its own promise is not in its way."""
@@ -136,16 +173,20 @@ class PostPlan:
         ):
             found.append(self._topology(spec, level))
         elif level == widest > 0 and self._fits(capacity, gang, 0):
-            found.append(_ACROSS_ENGINES)
+            found.append(ACROSS_ENGINES)
         if self._spare_names and self._fits(self._without_spares(), gang, level):
             found.append(self._kept_from_it())
         found += self._unhealthy(gang, level)
         if self._fits(capacity, self._other_types(gang, spec), level):
-            found.append(_other_type(spec))
+            found.append(other_type(spec))
         if spec.exclusive and self._fits(capacity, self._like(gang, evolve(spec, exclusive=False)), level):
-            found.append(_SHARED_ONLY)
-        if filter_key(spec) is not None and self._fits(capacity, self._any_node(gang, spec), level):
-            found.append(_other_nodes(spec))
+            found.append(SHARED_ONLY)
+        if spec.image and self._fits(capacity, self._like(gang, evolve(spec, image="")), level):
+            found.append(NO_RUNTIME)
+        if self._setting.has_whole_gpus and spec.shares_gpus and self._fits(capacity, self._whole(gang, spec), level):
+            found.append(NO_PARTS)
+        if node_wishes(spec) and self._fits(capacity, self._any_node(gang, spec), level):
+            found.append(other_nodes(spec))
         found += self._other_pools(capacity, gang, spec, level)
         return tuple(found)
 
@@ -164,8 +205,17 @@ class PostPlan:
         ]
         return other._replace(choices=tuple(choices))
 
+    def _whole(self, gang: Gang, spec: JobSpec) -> Gang:
+        """The gang with whole GPUs instead of parts."""
+        requests = (
+            evolve(role.request, gpu_milli=GPU_MILLI) if role.request.is_fractional else role.request
+            for role in spec.roles
+        )
+        roles = tuple(evolve(role, request=request) for role, request in zip(spec.roles, requests, strict=True))
+        return self._like(gang, evolve(spec, roles=roles))
+
     def _any_node(self, gang: Gang, spec: JobSpec) -> Gang:
-        return self._like(gang, evolve(spec, constraint="", nodelist=(), exclude=()))
+        return self._like(gang, evolve(spec, constraint="", nodelist=(), exclude=(), engine=EngineName("")))
 
     def _like(self, gang: Gang, spec: JobSpec) -> Gang:
         """The gang of another wish of the same user, who is admitted to the same reservations."""
@@ -177,7 +227,7 @@ class PostPlan:
         """The same use and promises with every node ready and every GPU in order."""
         if self._healthy is None:
             self._healthy = self._capacity_of(
-                node if node.spare else evolve(node, state=NodeState.READY, bad_gpus=())
+                node if node.spare else evolve(node, state=NodeState.READY, bad_gpus=node.used_by_others)
                 for node in self._setting.tree.nodes
             )
             self._occupy(self._healthy)
@@ -218,7 +268,7 @@ class PostPlan:
         mine = setting.pools_for(tier=spec.tier, team=spec.team, can_resume=spec.can_resume)
         spot = setting.pools_for(tier=spec.tier, team=spec.team, can_resume=True)
         if spot != mine and _fits_in_pools(capacity, gang, spot, level):
-            found.append(_SPOT)
+            found.append(SPOT)
         others = tuple(
             name
             for name in setting.pool_names
@@ -296,7 +346,11 @@ class PostPlan:
     def _ill_where_it_goes(self, capacity: Capacity, gang: Gang, level: int) -> tuple[str, ...]:
         seating = self._seating(capacity, gang, level)
         nodes = [self._setting.tree.nodes[use.node] for use in seating.footprint] if seating is not None else []
-        return tuple(str(node.name) for node in nodes if not node.state.takes_work or node.bad_gpus)
+        return tuple(
+            str(node.name)
+            for node in nodes
+            if not node.state.takes_work or set(node.bad_gpus) - set(node.used_by_others)
+        )
 
     def _seating(self, capacity: Capacity, gang: Gang, level: int) -> Seating | None:
         found = (place(capacity, gang, choice, level) for choice in gang.choices)
@@ -314,54 +368,9 @@ class PostPlan:
 
 _OPEN = Pool(name=PoolName(""))
 
-_SPOT = Reason(
-    code=ReasonCode.SPOT,
-    message="there is room on spot nodes, which take only jobs that can resume",
-    would_help="a `checkpoint` in the job file",
-)
-
-NOT_EMPTY = "exclusive"
-"""The rule of a gang that wants nodes for itself and would fit if it did not."""
-
-_ACROSS_ENGINES = Reason(
-    code=ReasonCode.ENGINE,
-    message="it would fit across the cluster, but not inside one engine, and no gang spans two",
-    would_help="fewer workers, or more nodes in one engine",
-)
-
-_SHARED_ONLY = Reason(
-    code=ReasonCode.FRAGMENTED,
-    rule=NOT_EMPTY,
-    message="it would fit, but wants nodes for itself (`exclusive`), and too few of them are empty",
-    would_help="dropping `exclusive`, or whole nodes coming free",
-)
-
 
 def _fits_in_pools(capacity: Capacity, gang: Gang, pools: tuple[PoolName, ...], level: int) -> bool:
     return any(
         fits(capacity, gang, Choice(tuple(ask._replace(pools=pools) for ask in choice.asks), (), 0), level)
         for choice in gang.choices
-    )
-
-
-def _never(message: str) -> Reason:
-    return Reason(code=ReasonCode.NEVER_FITS, message=message, would_help="a smaller gang, or a larger cluster")
-
-
-def _other_type(spec: JobSpec) -> Reason:
-    wanted = ", ".join(dict.fromkeys(kind for role in spec.roles for kind in role.request.gpu_types))
-    return Reason(
-        code=ReasonCode.GPU_TYPE,
-        message=f"it accepts only {wanted}; another type has room for it now",
-        would_help="accepting more GPU types",
-    )
-
-
-def _other_nodes(spec: JobSpec) -> Reason:
-    asked = (f"`constraint: {spec.constraint}`" if spec.constraint else "", "`nodelist`" if spec.nodelist else "")
-    wishes = [wish for wish in (*asked, "`exclude`" if spec.exclude else "") if wish]
-    return Reason(
-        code=ReasonCode.CONSTRAINT,
-        message=f"nodes that {' and '.join(wishes)} leaves out have room for it now",
-        would_help=f"a {wishes[0].strip('`').partition(':')[0]} that accepts more nodes",
     )

@@ -17,6 +17,7 @@ from muster.core.explaining.wording import gpu_time, named, no_more_than, time_l
 from muster.core.order.preemptibles import lost_gpu_ms, saved_at_ms
 from muster.core.order.queueing import JobClass
 from muster.core.order.quota import OWN_JOBS
+from muster.core.planning.displacing.horizon_rooms import HorizonRoom
 from muster.core.planning.displacing.preemption import Preemption
 from muster.core.planning.displacing.victim_tally import more_than_is_lent, only_as_borrower
 from muster.core.planning.displacing.victims import Asked, Victim, may_take_from
@@ -77,23 +78,29 @@ class Protections:
         draft.policy = evolve(draft.policy, min_runtime_ms=0)
         self._preemption = Preemption(draft, {})
         self._bystanders_of: dict[tuple[object, ...], _Bystanders] = {}
+        """By their rights, and by the number of the horizon that they look under."""
         self._found: dict[tuple[object, ...], tuple[Reason, ...]] = {}
 
-    def reasons(self, group: JobClass, level: int, promised: Footprint = ()) -> tuple[Reason, ...]:
+    def reasons(
+        self, group: JobClass, level: int, promised: Footprint = (), promised_ms: int = 0
+    ) -> tuple[Reason, ...]:
         """What protects the jobs whose place a class could take otherwise; empty when nothing does.
 
-        `promised` is what the job was promised itself. It is not in its own way.
+        `promised` is what the job was promised itself, for `promised_ms`. It is not in its own way.
         """
         if not self._policy.preemption:
             return ()
+        room, by_ms = self._preemption.room_in_front(group)
+        if room.number and not self._draft.horizons.reserves(promised_ms, by_ms + group.limit_ms):
+            promised = ()  # nothing was taken away for it there
         for number, choice in enumerate(group.gang.choices):
-            asked = self._preemption.asked(group, choice)
+            asked = self._preemption.rights.asked(group, choice)
             if asked is None:
                 continue
             lender = group.team if self._draft.projected.guarantees_anything else None
-            key = (asked.rights, lender, group.gang_number, number, level, promised)
+            key = (asked.rights, room.number, lender, group.gang_number, number, level, promised)
             if key not in self._found:
-                bystanders = self._bystanders(asked, group)
+                bystanders = self._bystanders(asked, group, room)
                 needed = self._needed(bystanders, group.gang, choice, level, promised)
                 if lender is not None:
                     beside = self._beside(bystanders, needed, group.gang, choice, level, promised)
@@ -103,15 +110,16 @@ class Protections:
                 return self._found[key]
         return ()
 
-    def _bystanders(self, asked: Asked, group: JobClass) -> _Bystanders:
-        known = self._bystanders_of.get(asked.rights)
+    def _bystanders(self, asked: Asked, group: JobClass, room: HorizonRoom) -> _Bystanders:
+        key = (asked.rights, room.number)
+        known = self._bystanders_of.get(key)
         if known is None:
-            known = self._bystanders_of[asked.rights] = self._find_bystanders(asked, group)
+            known = self._bystanders_of[key] = self._find_bystanders(asked, group, room)
         return known
 
-    def _find_bystanders(self, asked: Asked, group: JobClass) -> _Bystanders:
+    def _find_bystanders(self, asked: Asked, group: JobClass, room: HorizonRoom) -> _Bystanders:
         snapshot, draft = self._snapshot, self._draft
-        base = draft.horizons.closed.fork()
+        base = room.departures.horizon.fork()
         for job_id in dict.fromkeys((*snapshot.departing, *draft.leaving)):
             base.give(snapshot.footprints[job_id])
         guards: dict[JobId, Guard] = {}

@@ -1,5 +1,7 @@
 """How much a gang lacks: too few GPUs are free, enough that do not lie together, or too little beside them."""
 
+from typing import NamedTuple
+
 from muster.core.cluster.capacity import Capacity
 from muster.core.cluster.free_states import Ask
 from muster.core.cluster.gang import Gang
@@ -12,9 +14,12 @@ BESIDE_GPUS = "beside_gpus"
 """The rule of a gang that lacks CPUs, memory or disk beside GPUs that are free."""
 
 
-def shortage(free: Capacity, later: Capacity, gang: Gang, level: int) -> Reason:
+def shortage(
+    free: Capacity, later: Capacity, unreserved: Capacity, gang: Gang, level: int, *, tells_reserved: bool
+) -> Reason:
     """What a gang lacks that does not fit. `later` is `free` without what it must leave to others before its end.
 
+    `unreserved` is `free` without what it must leave to reservations, which counts unless another reason tells of them.
     Only GPUs on nodes that it may use count as free.
     """
     shortages = []
@@ -38,18 +43,30 @@ def shortage(free: Capacity, later: Capacity, gang: Gang, level: int) -> Reason:
         where = "the nodes they are on lack the CPUs, memory or disk it asks for" if lacks_cpus else ""
         where = where or _not_together(free, ask, gang.parts[number].workers)
         return _scattered(free, ask, wanted - missing, where, lacks_cpus=lacks_cpus)
-    return _too_few(free, later, ask, wanted, missing)
+    left = wanted - missing
+    reserved = left - unreserved.free_milli_for(ask)
+    promised = max(left - reserved - later.free_milli_for(ask), 0)
+    return _too_few(free, ask, _Lack(wanted, missing, promised, reserved if tells_reserved else 0))
 
 
-def _too_few(free: Capacity, later: Capacity, ask: Ask, wanted: int, missing: int) -> Reason:
-    left, kind = wanted - missing, str(ask.gpu_type)
-    promised = left - later.free_milli_for(ask)
+class _Lack(NamedTuple):
+    """How much a gang wants and how much of it is not free, and what of the free GPUs is kept for others."""
+
+    wanted: int
+    missing: int
+    promised: int
+    reserved: int
+
+
+def _too_few(free: Capacity, ask: Ask, lack: _Lack) -> Reason:
+    left, kind = lack.wanted - lack.missing, str(ask.gpu_type)
+    kept = [(lack.promised, "promised to others"), (lack.reserved, "set aside by reservations")]
     return Reason(
         code=ReasonCode.CAPACITY,
-        message=f"needs {typed_gpus_text(wanted, kind)}, {gpus_text(left)} {_are(left)} free"
-        + (f" and {gpus_text(promised)} of these promised to others" if promised > 0 else "")
+        message=f"needs {typed_gpus_text(lack.wanted, kind)}, {gpus_text(left)} {_are(left)} free"
+        + "".join(f" and {gpus_text(milli)} of these {what}" for milli, what in kept if milli > 0)
         + _closed_to_it(free, ask),
-        would_help=f"{_more(missing, kind)} coming free",
+        would_help=f"{_more(lack.missing + lack.promised + lack.reserved, kind)} coming free",
     )
 
 

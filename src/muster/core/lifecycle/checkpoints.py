@@ -93,7 +93,7 @@ def _shards_saved(job: Job, event: ShardsSaved) -> Job:
         known,
         ranks=() if is_complete else ranks,
         is_complete=is_complete,
-        saved_ms=min(known.saved_ms, saved_ms),
+        saved_ms=max(min(known.saved_ms, saved_ms), _saved_before_ms(job, event.step)),
         bytes=known.bytes + event.bytes,
         cost_ms=max(known.cost_ms, event.cost_ms),
         took_ms=max(known.took_ms, event.took_ms),
@@ -104,13 +104,20 @@ def _shards_saved(job: Job, event: ShardsSaved) -> Job:
     return _is_safe(after, present.saved_ms, present.cost_ms, present.took_ms or None, event.at_ms)
 
 
+def _saved_before_ms(job: Job, step: int) -> int:
+    """When the last good checkpoint before a step was saved. The step came later, whatever its node's clock says."""
+    return max((each.saved_ms for each in job.checkpoints if each.is_good and each.step < step), default=0)
+
+
 def _uploaded(job: Job, event: CheckpointUploaded) -> Job:
     """Note that a checkpoint is durable, or why it is not yet.
 
-    The copy may come after its attempt, and then a newer attempt may have begun to save the same step anew.
+    The copy may come after its attempt, and then a newer attempt may have begun to save the same step anew. So may an
+    attempt of which the log knows nothing, because the database was restored from an old copy.
     """
     known = _known(job, event.step)
-    is_it = known is not None and (event.attempt == known.attempt or (event.attempt > known.attempt and known.is_good))
+    is_later = known is not None and known.is_good and event.attempt > max(known.attempt, job.attempt_seen)
+    is_it = known is not None and (event.attempt == known.attempt or is_later)
     if event.problem or known is None or not is_it:
         return job if job.upload_problem == event.problem else evolve(job, upload_problem=event.problem)
     return evolve(_with(job, evolve(known, is_durable=True)), upload_problem="")

@@ -13,7 +13,7 @@ from muster.core.lifecycle.waiting import waiting_state
 from muster.model.events import GangAdopted, GangsFound, NodeLost, StartFailed, WorkersExited
 from muster.model.ids import NodeName
 from muster.model.job import Astray, Cause, Job, JobState, Placement, Worker
-from muster.model.quarantine import FoundGang
+from muster.model.machines.quarantine import FoundGang
 from muster.model.records import evolve
 
 

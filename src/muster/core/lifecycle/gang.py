@@ -13,6 +13,7 @@ from muster.core.lifecycle.stopping import Step, abandon, tell_to_leave
 from muster.core.lifecycle.timing import first_ask_ms, grace_ms
 from muster.model.events import (
     HEALTH,
+    ImagePulled,
     JobStarted,
     NodeChanged,
     NodeLost,
@@ -62,6 +63,7 @@ def start(job: Job, event: JobStarted) -> Step:
         limited_since_ms=event.limited_since_ms,
         resized_ms=None if event.limited_since_ms is None else event.at_ms,
         lost_workers=0,
+        image_ms=0,
     )
     return after, (start_command(after, after.workers, event.at_ms),)
 
@@ -87,6 +89,8 @@ def workers_exited(job: Job, event: WorkersExited) -> Step:
     if event.timed_out:
         return _out_of_time(job, after, event.at_ms)
     is_cut_short = job.state in _ACTIVE and len(after.exited_ranks) > len(job.exited_ranks)
+    if is_cut_short and event.ended_for is not None:
+        return abandon(evolve(after, problem=event.because), event.at_ms, cause=event.ended_for)
     if is_cut_short and event.told:
         # This log did not tell them: it was restored to an older state, or an operator ended all workers of the node.
         return abandon(after, event.at_ms, cause=Cause.NODE_FAILURE)
@@ -118,6 +122,13 @@ def start_failed(job: Job, event: StartFailed) -> Step:
     if job.state in _ACTIVE and len(after.exited_ranks) > len(job.exited_ranks):
         return abandon(evolve(after, problem=event.message), event.at_ms, cause=Cause.START_FAILURE)
     return settled(after, event.at_ms), ()
+
+
+def image_pulled(job: Job, event: ImagePulled) -> Step:
+    """Note how long the gang waited for its image: as long as the slowest of its nodes."""
+    if job.state not in _ACTIVE or event.attempt != job.attempt or event.took_ms <= job.image_ms:
+        return job, ()
+    return evolve(job, image_ms=event.took_ms), ()
 
 
 def node_lost(job: Job, event: NodeLost) -> Step:

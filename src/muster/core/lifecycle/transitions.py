@@ -23,6 +23,7 @@ from muster.model.events import (
     HangFound,
     HangOver,
     HoldsSet,
+    ImagePulled,
     JobEvent,
     JobStarted,
     JobStarved,
@@ -37,6 +38,7 @@ from muster.model.events import (
     ReservationSet,
     ResizeOrdered,
     RulesChanged,
+    RuntimeFound,
     ShardsSaved,
     SparesSet,
     StartFailed,
@@ -71,6 +73,7 @@ _RareEvent = (
     | RequestEvent
     | EvictionOrdered
     | StartFailed
+    | ImagePulled
     | ResizeOrdered
     | GangAdopted
     | GangKillOrdered
@@ -143,7 +146,7 @@ def _step(job: Job, event: Event) -> Step:
             return checkpoints.follow(job, event) if _is_addressed(event, job) else (job, ())
         case TimerFired():
             return stopping.wake(job, event.at_ms) if _is_addressed(event, job) else (job, ())
-        case NodeLost() | NodeChanged() | NodeUnreachable() | NodeReturned() | GangsFound():
+        case NodeLost() | NodeChanged() | NodeUnreachable() | NodeReturned() | GangsFound() | RuntimeFound():
             return _node_step(job, event)
         case HoldsSet() | SparesSet() | ReservationSet() | ReservationRemoved() | RulesChanged() | ClusterChanged():
             return job, ()
@@ -164,7 +167,7 @@ def _node_step(job: Job, event: NodeEvent) -> Step:
             return gang.node_unreachable(resizing.without_place(job, event), event)
         case GangsFound():
             return found_gangs.found(job, event)
-        case NodeReturned():
+        case NodeReturned() | RuntimeFound():
             return job, ()
         case _:
             assert_never(event)
@@ -180,9 +183,8 @@ def _rare_step(job: Job, event: _RareEvent) -> Step:
             return requests.follow(job, event)
         case EvictionOrdered():
             return stopping.evict(job, event) if _is_of_now(event, job) else (job, ())
-        case StartFailed():
-            known = found_gangs.without(job, event) if job.astray else job
-            return gang.start_failed(known, event) if _is_of_now(event, known) else (known, ())
+        case StartFailed() | ImagePulled():
+            return _before_workers(job, event)
         case GangAdopted():
             return found_gangs.adopt(job, event)
         case ResizeOrdered():
@@ -193,6 +195,14 @@ def _rare_step(job: Job, event: _RareEvent) -> Step:
             return job, ()
         case _:
             assert_never(event)
+
+
+def _before_workers(job: Job, event: StartFailed | ImagePulled) -> Step:
+    """What nodes report of workers that have no process yet."""
+    if isinstance(event, ImagePulled):
+        return gang.image_pulled(job, event)
+    known = found_gangs.without(job, event) if job.astray else job
+    return gang.start_failed(known, event) if _is_of_now(event, known) else (known, ())
 
 
 def _is_addressed(event: JobEvent, job: Job) -> bool:

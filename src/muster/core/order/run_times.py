@@ -71,14 +71,10 @@ class RunTimes:
                 return window.quantile(permille, ran_ms) - ran_ms
         return None
 
-    def runs_in(self, circle: Circle) -> int:
-        """How many runs of a circle are known."""
+    def runs_in(self, circle: Circle) -> tuple[int, ...]:
+        """The run times that are known of a circle, the shortest first."""
         window = self._circles.get(circle)
-        return 0 if window is None else window.longer_than(0)
-
-    def quantile_in(self, circle: Circle, permille: int) -> int:
-        """A quantile of the runs of a circle, of which at least one is known."""
-        return self._circles[circle].quantile(permille, 0)
+        return () if window is None else window.in_order()
 
     def usual(self, spec: JobSpec) -> "UsualRun":
         """What is known of jobs like this one: of the narrowest circle that has seen enough, or else of all jobs."""
@@ -129,6 +125,10 @@ class _Window:
     def latest(self) -> tuple[int, ...]:
         """The run times in the order they came."""
         return tuple(self._latest)
+
+    def in_order(self) -> tuple[int, ...]:
+        """The run times from the shortest on."""
+        return tuple(self._in_order())
 
     def longer_than(self, ran_ms: int) -> int:
         """How many run times are longer than `ran_ms`."""

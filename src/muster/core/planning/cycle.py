@@ -12,7 +12,12 @@ from muster.core.planning.draft import PlanDraft, PlannedPromise
 from muster.core.planning.next_cycle import wake_ms
 from muster.core.planning.placing.placement import fits, place
 from muster.core.planning.placing.reference_shapes import reference_shapes
-from muster.core.planning.promising.promise_renewal import promises_by_tier, renew_guaranteed, renew_promises
+from muster.core.planning.promising.promise_renewal import (
+    promises_by_tier,
+    renew_guaranteed,
+    renew_promises,
+    start_guaranteed,
+)
 from muster.core.planning.promising.promises import earliest, far_bound_ms
 from muster.core.planning.rearranging.consolidation import consolidate
 from muster.core.planning.rearranging.gpu_swaps import change_places
@@ -34,10 +39,14 @@ def plan(snapshot: Snapshot, now_ms: int) -> Plan:
     promised = promises_by_tier(draft)
     kept, lost = renew_guaranteed(draft, promised)
     broken |= lost
-    for tier in range(len(draft.setting.tiers)):
+    tiers = range(len(draft.setting.tiers))
+    most_urgent = next((tier for tier in tiers if snapshot.queue.of_tier(tier)), None)
+    for tier in tiers:
         groups = snapshot.queue.of_tier(tier)
         if tier in promised:
             broken |= renew_promises(draft, promised[tier], kept.get(tier, []))
+        if tier == most_urgent:
+            start_guaranteed(draft, kept)
         if groups and not _TierCycle(draft, preemption, tier, broken).run(groups):
             _stop_behind(draft, tier + 1)
             break
@@ -76,6 +85,14 @@ class _TierCycle:
         age of a job decides how far it may spread, and classes in which a job lost its promise and gets another."""
         queue = draft.snapshot.queue
         self._must_see = {queue.class_of[job_id].order: True for job_id in broken if job_id in queue.class_of}
+        self._walked_anyway = self._must_see | {group.order: True for group in self._with_earlier_starts()}
+        """Also classes with a job whose promise may become an earlier one. Until then it keeps its own gang away."""
+
+    def _with_earlier_starts(self) -> Iterator[JobClass]:
+        for job_id, promise in self._draft.promises.items():
+            group = self._draft.snapshot.queue.class_of.get(job_id)
+            if group is not None and promise.tier == self._tier and self._may_be_earlier(group, promise):
+                yield group
 
     def run(self, groups: list[JobClass]) -> bool:
         """Decide every job of the tier, band by band. False when a job is blocked and the policy has no backfill."""
@@ -163,7 +180,7 @@ class _TierCycle:
             draft.block([(group, (job_id,))], code, detail)
             walk.advance()
         else:
-            if code is ReasonCode.CAPACITY and not self._preemption.spares_somebody(group):
+            if code is ReasonCode.CAPACITY and not self._preemption.rights.spares_somebody(group):
                 self._dead[group.feasibility_key] = True
             settled[group.order] = True
             draft.block([(group, walk.drop())], code, detail)
@@ -215,13 +232,13 @@ class _TierCycle:
         """Of classes with one dead feasibility key, those that can try more than the gang that failed."""
         if not groups or groups[0].relaxes:
             return groups
-        must_see, living = self._must_see, list[JobClass]()
+        must_see, living = self._walked_anyway, list[JobClass]()
         if must_see:
             living = [group for group in groups if group.order in must_see]
             groups = [group for group in groups if group.order not in must_see]
-        return (
-            living + self._preemption.hopeful(groups) if groups and self._preemption.may_reclaim(groups[0]) else living
-        )
+        if groups and self._preemption.rights.may_reclaim(groups[0]):
+            living += self._preemption.hopeful(groups)
+        return living
 
     def _start(self, group: JobClass, job: WaitingJob) -> tuple[ReasonCode | None, str]:
         """Start the gang if it fits, or swap it with a job on faster GPUs. Otherwise return what stopped it."""
@@ -271,8 +288,10 @@ class _TierCycle:
         if promise is not None:
             before_ms, in_turn = promise.terms.start_ms, _is_beyond_turns(draft, promise)
             draft.put_aside(promise)
+            self._preemption.holder = job.id
         made_room = self._preemption.make_room(group, job, before_ms=before_ms, in_turn=in_turn)
         made_room = made_room or take_back(draft, self._preemption, group, job, before_ms)
+        self._preemption.holder = None
         if promise is not None and not made_room:
             draft.restore(promise)
         return made_room

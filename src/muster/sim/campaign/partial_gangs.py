@@ -24,30 +24,35 @@ class PartialGangs:
         self.count = 0
         self.longest_ms = 0
         """The longest time that a gang was partial while all its remaining processes could be reached."""
-        self._since_ms: dict[JobId, int] = {}
-        """For gangs that are partial now, since when all their remaining processes can be reached."""
+        self._since_ms: dict[tuple[JobId, int], int | None] = {}
+        """For attempts whose gangs are partial now, since when it is seen that all their remaining processes can be
+        reached. A control plane that stands still sees nothing, and then perhaps another attempt."""
 
     def problems(self, state: State, tested: TestedBackend, *, is_cut: bool) -> Iterator[str]:
         """Gangs that were partial for longer than it takes to end them."""
         alive: dict[JobId, list[LiveProcess]] = {}
         for seat in tested.seats():
             alive.setdefault(seat.job, []).append(seat)
-        partial = {name: seats for name, seats in alive.items() if _is_partial(state.jobs.get(name), seats)}
-        for name in [name for name in self._since_ms if name not in partial]:
-            del self._since_ms[name]
-        for name, seats in partial.items():
-            self.count += name not in self._since_ms
+        partial = {
+            (name, job.attempt): seats
+            for name, seats in alive.items()
+            if (job := state.jobs.get(name)) is not None and _is_partial(job, seats)
+        }
+        self.count += sum(key not in self._since_ms for key in partial)
+        before, self._since_ms = self._since_ms, {}
+        for key, seats in partial.items():
             is_within_reach = not is_cut and all(tested.is_attended(seat.worker.node) for seat in seats)
-            since_ms = self._since_ms.setdefault(name, tested.now_ms) if is_within_reach else tested.now_ms
-            self._since_ms[name] = since_ms
-            lasted_ms = tested.now_ms - since_ms
+            known_ms = before.get(key)
+            since_ms = tested.now_ms if known_ms is None else known_ms
+            self._since_ms[key] = since_ms if is_within_reach else None
+            lasted_ms = tested.now_ms - since_ms if is_within_reach else 0
             self.longest_ms = max(self.longest_ms, lasted_ms)
-            if lasted_ms > _bound_ms(state.jobs[name]):
-                yield f"{name}: a part of its gang is gone, and the rest is alive {lasted_ms} ms later"
+            if lasted_ms > _bound_ms(state.jobs[key[0]]):
+                yield f"{key[0]}: a part of its gang is gone, and the rest is alive {lasted_ms} ms later"
 
 
-def _is_partial(job: Job | None, seats: list[LiveProcess]) -> bool:
-    return job is not None and job.state in LEAVING and len(seats) < len(occupied(job))
+def _is_partial(job: Job, seats: list[LiveProcess]) -> bool:
+    return job.state in LEAVING and len(seats) < len(occupied(job))
 
 
 def _bound_ms(job: Job) -> int:

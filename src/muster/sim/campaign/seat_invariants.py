@@ -20,6 +20,8 @@ def seat_problems(state: State, job: Job, worker: Worker, *, had_seat: bool = Fa
     node, spec = state.nodes[worker.node], job.spec
     if node.name in spec.exclude:
         yield f"is placed on {node.name}, which it excludes"
+    if spec.image and not node.runs_images:
+        yield f"is placed on {node.name}, which runs no images"
     if spec.constraint and not satisfies(node.known_as, parse_constraint(spec.constraint)):
         yield f"is placed on {node.name}, which is not {spec.constraint}"
     for other in _others_on(state, job, node.name):

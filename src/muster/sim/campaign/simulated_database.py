@@ -112,14 +112,19 @@ class SimulatedNodes:
             self.problems.append(f"nodes obeyed {type(command).__name__} of epoch {epoch} after epoch {self.epoch}")
         self.fake.send(command)
 
-    def reports(self) -> tuple[ObservedEvent, ...]:
-        """All reports that no leader has recorded yet."""
-        self._unacknowledged += self.fake.poll()
-        return tuple(self._unacknowledged)
+    def reports(self, epoch: int) -> tuple[ObservedEvent, ...]:
+        """All reports that no leader has recorded yet, for the leader that greeted last.
 
-    def acknowledge(self, number: int) -> None:
+        A supervisor closes its connection with the one before. A leader that wakes up late hears nothing, and so does
+        not let nodes forget reports on jobs that it knows nothing of.
+        """
+        self._unacknowledged += self.fake.poll()
+        return () if self._is_over(epoch) else tuple(self._unacknowledged)
+
+    def acknowledge(self, epoch: int, number: int) -> None:
         """The oldest so many reports are in the log."""
-        del self._unacknowledged[:number]
+        if not self._is_over(epoch):
+            del self._unacknowledged[:number]
 
     def _is_over(self, epoch: int) -> bool:
         return epoch < self.epoch

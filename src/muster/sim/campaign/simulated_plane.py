@@ -156,7 +156,7 @@ class SimulatedPlane:
             log = _FencedLog(self.name, self.epoch, self._database)
             self._engine = Engine(scenario=self._scenario, log=log, backend=self)
             self._engine.reconnect(self.now_ms)
-        engine, reports, asked = self._engine, self._nodes.reports(), tuple(self.waiting)
+        engine, reports, asked = self._engine, self._nodes.reports(self.epoch), tuple(self.waiting)
         accepted = []
         with engine.batch():
             for job, spec in asked:
@@ -166,7 +166,7 @@ class SimulatedPlane:
             engine.observe(*reports)
         self.acknowledged += accepted
         self.waiting = self.waiting[len(asked) :]
-        self._nodes.acknowledge(len(reports))
+        self._nodes.acknowledge(self.epoch, len(reports))
         engine.tick(self.now_ms)
 
     def send(self, command: Command) -> None:

@@ -38,7 +38,7 @@ def _would_run(job: Job, nodes: list[Node], rules: Rules) -> bool:
     """True when a gang surely fits on these idle nodes. Only gangs are counted for which that is easy to say."""
     spec = job.spec
     is_simple = len(spec.roles) == 1 and spec.parallelism.tensor == 1 and spec.topology.within is None
-    is_particular = bool(spec.constraint or spec.exclude or spec.nodelist or spec.exclusive)
+    is_particular = bool(spec.constraint or spec.exclude or spec.nodelist or spec.engine or spec.exclusive)
     is_limited = any(team.limit for team in rules.teams if team.path in ancestors(spec.team))
     if not is_simple or is_particular or is_limited or job.held or job.unmet:
         return False

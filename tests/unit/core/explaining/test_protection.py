@@ -7,7 +7,9 @@ import pytest
 from muster.model.job import RunningJob
 from muster.model.plan import Reason
 from muster.model.policy import DEFAULT_TIERS, HOUR_MS, Policy
+from muster.model.records import evolve
 from muster.model.scenario import Scenario
+from muster.model.spec import JobSpec, Launch
 from tests.builders import NOW_MS, a_job, a_scenario, a_team, flat, runs, waits
 from tests.unit.core.outcomes import codes, evicted, explained
 
@@ -194,7 +196,16 @@ def test_a_job_that_waits_for_jobs_told_to_leave_before_says_the_same() -> None:
 
 
 def test_an_elastic_job_that_shrinks_is_named() -> None:
-    wide = runs("wide", a_job(gpus=4, workers=(1, 2), hours=5), [("n1", range(4)), ("n1", range(4, 8))])
-    scenario = a_scenario(flat(1), running=[wide], waiting=[waits("w", a_job(gpus=4))])
-    (reason,) = explained(scenario)["w"].reasons
-    assert (reason.message, reason.about) == ("wide gives up workers for it", ("wide",))
+    def told(spec: JobSpec, **fields: Any) -> str:
+        wide = runs("wide", spec, [("n1", range(4)), ("n1", range(4, 8))], **fields)
+        scenario = a_scenario(flat(1), running=[wide], waiting=[waits("w", a_job(gpus=4))])
+        (reason,) = explained(scenario)["w"].reasons
+        assert reason.about == ("wide",)
+        return reason.message
+
+    again = "wide is started again with fewer workers for it and loses "
+    elastic = a_job(gpus=4, workers=(1, 2), hours=5)
+    assert told(elastic) == f"{again}up to 8 GPU hours of work, as it has no checkpoint"
+    saves = a_job(gpus=4, workers=(1, 2), hours=5, checkpoint=True)
+    assert told(saves, saved_hours_ago=0) == f"{again}no work"
+    assert told(evolve(elastic, launch=Launch.TORCHRUN)) == "wide gives up workers for it"

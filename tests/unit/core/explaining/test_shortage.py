@@ -3,6 +3,7 @@
 from typing import Any
 
 from muster.core.cluster.gang import with_refusals
+from muster.core.explaining.obstacles import NOT_ALONE
 from muster.core.snapshot import Snapshot
 from muster.model.ids import NodeName, PoolName, TeamPath, TierName
 from muster.model.job import RunningJob
@@ -49,7 +50,10 @@ def test_gpus_on_nodes_that_it_does_not_accept_are_not_free_for_it() -> None:
 def test_gpus_that_are_set_aside_now_are_not_free_for_it_and_free_for_those_they_are_for() -> None:
     scenario = a_scenario(flat(2), running=[busy("r", "n1", 7)], waiting=[waits("w", a_job(gpus=8, workers=2))])
     reserved = evolve(scenario, reservations=(set_aside("s", "n2", team="nlp"),))
-    assert messages(reserved) == ["needs 16 h100, 1 is free; 8 more are free on nodes that are set aside for others"]
+    assert messages(reserved) == [
+        "needs 16 h100, 1 is free; 8 more are free on nodes that are set aside for others",
+        "n2 is set aside for team nlp by reservation s until 1970-02-12T02:00:00Z",
+    ]
     spec = a_job(gpus=8, workers=2, team="nlp")
     assert messages(evolve(reserved, waiting=(waits("w", spec),))) == ["needs 16 h100, 9 are free"]
 
@@ -134,3 +138,33 @@ def test_it_hears_how_many_of_its_workers_have_room() -> None:
     assert messages(scenario) == [
         "15 h100 are free, but there is room for only 1 of its 2 workers, as each needs 7 on one node"
     ]
+
+
+def test_a_reservation_that_no_ending_job_can_replace_is_named_beside_what_runs() -> None:
+    """The job that runs is gone soon, but then the maintenance of all nodes is too near."""
+    running = [runs("r", a_job(gpus=4, hours=0.1), [("n1", range(4))])]
+    scenario = a_scenario(flat(2), running=running, waiting=[waits("w", a_job(gpus=8, workers=2, hours=5))])
+    reasons = explained(evolve(scenario, reservations=(set_aside("fw", "n1", "n2", in_hours=2),)))["w"].reasons
+    assert [reason.code for reason in reasons] == ["capacity", "reservation"]
+    assert reasons[0].message == "needs 16 h100, 12 are free"
+    assert reasons[0].would_help == "4 more h100 coming free"
+    assert (reasons[1].about, reasons[1].rule) == (("fw",), NOT_ALONE)
+    assert reasons[1].would_help == "a max_duration of less than 2 h, or the end of fw in 12 h"
+
+
+def test_what_is_set_aside_is_not_called_promised_and_counts_as_missing() -> None:
+    """On other nodes it finds room as soon as jobs end, so that it need not wait for the reservation."""
+    running = [busy("r1", "n1", 4), busy("r2", "n2", 8), busy("r3", "n3", 8)]
+    scenario = a_scenario(flat(3), running=running, waiting=[waits("w", a_job(gpus=8, workers=2, hours=5))])
+    reason = the_reason(evolve(scenario, reservations=(set_aside("s", "n1", in_hours=2),)))
+    assert reason.message == "needs 16 h100, 4 are free and 4 of these set aside by reservations"
+    assert reason.would_help == "16 more h100 coming free"
+
+
+def test_what_is_promised_to_others_counts_as_missing() -> None:
+    running = [busy("r1", "n1", 4), busy("r2", "n2", 8), busy("r3", "n3", 8)]
+    first = waits("first", a_job(gpus=8, priority=90))
+    waiting = [first, waits("w", a_job(gpus=8, workers=2, hours=9, priority=10))]
+    told = explained(a_scenario(flat(3), running=running, waiting=waiting))["w"].reasons[0]
+    assert told.message == "needs 16 h100, 4 are free and 4 of these promised to others"
+    assert told.would_help == "16 more h100 coming free"

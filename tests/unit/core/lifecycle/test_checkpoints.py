@@ -1,6 +1,6 @@
 """From the parts that ranks save to the checkpoint that the next attempt resumes from."""
 
-from muster.core.lifecycle.checkpoints import OTHERS_LISTED, is_being_restored, resume_from
+from muster.core.lifecycle.checkpoints import OTHERS_LISTED, follow, is_being_restored, resume_from
 from muster.core.lifecycle.gang import up_when_complete
 from muster.core.lifecycle.stopping import wake
 from muster.model.events import CheckpointDamaged, CheckpointRemoved, CheckpointUploaded, ShardsSaved
@@ -184,6 +184,16 @@ def test_a_late_report_says_when_the_parts_were_written() -> None:
     assert (played.job.checkpoints[0].saved_ms, played.job.checkpointed_ms) == (MINUTE_MS, MINUTE_MS)
 
 
+def test_a_later_step_was_not_saved_earlier_whatever_the_clock_of_its_node_says() -> None:
+    played = running(a_spec(checkpoint=evolve(that_saves(), keep=1)))
+    played.then(*whole(played.job, 10))
+    behind = evolve(shards(played.job, 20, 0, 1, at_ms=2 * HOUR_MS), saved_ms=MINUTE_MS)
+    played.then(behind)
+    job = played.job
+    assert steps(job) == [20]
+    assert job.checkpoints[0].saved_ms == job.checkpointed_ms == HOUR_MS + 10
+
+
 def test_a_copy_from_an_older_attempt_does_not_make_a_newer_save_durable() -> None:
     played = running(SAVES)
     played.then(*whole(played.job, 10, 20), damaged(played.job, 20), exits(played.job, 0, 1, code=1, told=True))
@@ -201,6 +211,15 @@ def test_a_later_attempt_may_copy_what_an_earlier_one_saved() -> None:
     played.then(*whole(played.job, 10), evict(at_ms=HOUR_MS), exits(played.job, 0, 1, told=True))
     copied = CheckpointUploaded(at_ms=2 * HOUR_MS, job=JOB, attempt=2, step=10)
     assert played.then(start(played.job, at_ms=2 * HOUR_MS), copied).job.checkpoints[0].is_durable
+
+
+def test_a_copy_made_by_an_attempt_that_the_log_has_forgotten_may_be_of_another_save() -> None:
+    played = running(SAVES)
+    played.then(*whole(played.job, 10), evict(at_ms=HOUR_MS), exits(played.job, 0, 1, told=True))
+    forgotten = evolve(played.job, attempt=3, attempt_seen=3)
+    copied = CheckpointUploaded(at_ms=2 * HOUR_MS, job=JOB, attempt=3, step=10)
+    assert not follow(forgotten, copied)[0].checkpoints[0].is_durable
+    assert follow(evolve(forgotten, attempt=4), evolve(copied, attempt=4))[0].checkpoints[0].is_durable
 
 
 def test_what_an_earlier_attempt_left_unfinished_does_not_crowd_out_a_save_behind_it() -> None:

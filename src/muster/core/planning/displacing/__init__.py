@@ -15,7 +15,9 @@ Who may be asked:
 Who leaves:
 
     candidates       victims by node, and what would be free without them
+    victim_rights    which jobs may be asked, and by which right
     departures       what comes free without another eviction
+    horizon_rooms    the same with candidates, also in front of promises
     timely_gangs     gangs that reservations do not keep away, because they are gone before
     room_search      the worst leave first
     victim_search    the cheapest leave

@@ -1,4 +1,7 @@
-"""What comes free without another eviction: the GPUs of jobs that were told to leave, before or in this cycle."""
+"""What comes free without another eviction: the GPUs of jobs that were told to leave, before or in this cycle.
+
+It is asked for under a horizon: without what is promised to others before a gang would be gone.
+"""
 
 from collections.abc import Callable
 
@@ -16,16 +19,23 @@ from muster.model.job import beyond
 class Departures:
     """All jobs that were told to leave or to shrink. No other job can preempt them any more."""
 
-    def __init__(self, draft: PlanDraft, strike_off: Callable[[JobId], None]) -> None:
+    def __init__(self, draft: PlanDraft, strike_off: Callable[[JobId], None], horizon: Capacity | None = None) -> None:
+        """`horizon` is what may be used now; None for what a job that never ends may use."""
         self._draft = draft
+        self._horizon = horizon
         self._strike_off = strike_off
         self._emptied: Emptied | None = None
         self._leaving: dict[int, list[NodeUse]] = {}
         """What they use, by node."""
         self._told = 0
 
+    @property
+    def horizon(self) -> Capacity:
+        """What may be used now, with all of them."""
+        return self._draft.horizons.closed if self._horizon is None else self._horizon
+
     def capacity(self) -> Capacity:
-        """What will be free and not promised once they are gone."""
+        """What will be free under the horizon once they are gone."""
         emptied = self.call_roll()
         touched = emptied.touched()
         if touched:
@@ -36,7 +46,7 @@ class Departures:
         """Take note of jobs that were told to leave since the last call."""
         draft, footprints = self._draft, self._draft.snapshot.footprints
         if self._emptied is None:
-            self._emptied, self._leaving, self._told = Emptied(draft.horizons.closed), {}, len(draft.evictions)
+            self._emptied, self._leaving, self._told = Emptied(self.horizon), {}, len(draft.evictions)
             for job_id in (*draft.snapshot.departing, *draft.leaving):
                 self._leave(footprints[job_id])
             for job_id, resize in draft.resizes.items():
@@ -55,8 +65,9 @@ class Departures:
     def add(self, shrunk: Victim) -> None:
         """An elastic job gives up some workers."""
         self._strike_off(shrunk.job.id)
-        self.call_roll()
-        self._leave(shrunk.footprint)
+        if self._emptied is not None:  # else it is found among those that shrink when this is asked for
+            self.call_roll()
+            self._leave(shrunk.footprint)
 
     def _leave(self, footprint: Footprint) -> None:
         assert self._emptied is not None

@@ -5,8 +5,9 @@ would itself borrow may also be in the way. Such a promise moves.
 """
 
 from muster.core.order.queueing import JobClass
-from muster.core.planning.displacing.preemption import PROMISES_ASIDE, Preemption
+from muster.core.planning.displacing.preemption import Preemption
 from muster.core.planning.displacing.reclaim_rights import ReclaimRights
+from muster.core.planning.displacing.victim_rights import PROMISES_ASIDE
 from muster.core.planning.draft import PlanDraft, PlannedPromise
 from muster.core.planning.promising.promises import still_holds
 from muster.model.ids import JobId

@@ -12,14 +12,15 @@ from muster.core.cluster.capacity import Capacity
 from muster.core.cluster.gang import Choice
 from muster.core.order.queueing import JobClass
 from muster.core.order.service import NEWCOMERS, ServicePlace
-from muster.core.planning.displacing.candidates import Candidates, Spare, by_node
+from muster.core.planning.displacing.candidates import Candidates
 from muster.core.planning.displacing.departures import Departures
+from muster.core.planning.displacing.horizon_rooms import HorizonRoom, HorizonRooms, Key
 from muster.core.planning.displacing.proposals import Proposal, carry_out
-from muster.core.planning.displacing.reclaim_rights import NOBODY, ReclaimRights, Rights
+from muster.core.planning.displacing.reclaim_rights import NOBODY, Rights
 from muster.core.planning.displacing.room_search import RoomSearch
-from muster.core.planning.displacing.shrinking import shrinkable
 from muster.core.planning.displacing.timely_gangs import TimelyGangs
 from muster.core.planning.displacing.turns import Turns, first_place, place_of
+from muster.core.planning.displacing.victim_rights import LAST_RESORT, SHRINKING, STOPPING, VictimRights
 from muster.core.planning.displacing.victim_search import VictimSearch
 from muster.core.planning.displacing.victim_tally import only_as_borrower
 from muster.core.planning.displacing.victims import Asked
@@ -30,13 +31,8 @@ from muster.model.ids import JobId
 from muster.model.job import WaitingJob
 from muster.model.limits import PREEMPTION_EFFORT_NODES, PREEMPTORS_MAX, PREEMPTORS_MIN
 
-_Key = tuple[int, int, int, bool]
-"""Which victims a class may have: their kind, its tier, its team's claim, and whether it may stop jobs of lower tiers.
-The claim is a number, because this is looked up for every class of a long queue."""
-
-SHRINKING, STOPPING, LAST_RESORT, PROMISES_ASIDE = 0, 1, 2, 3
-"""Elastic jobs that can shrink; also jobs below the tier and jobs that borrow from the team; also borrowers that no
-other right could stop; the same while promises to jobs that would borrow are put aside."""
+LEAVING_MS = 10 * 60_000
+"""Within which time a gang has to start that takes GPUs in front of somebody's promise: the longest grace periods."""
 
 
 class Preemption:
@@ -47,21 +43,32 @@ class Preemption:
         self.broken = broken
         """Jobs whose promise could not be renewed, and what they are told when they get another."""
         self._turns = Turns(draft)
-        self._shrinkable: Spare | None = None
-        self.departures = Departures(draft, self._strike_off)
+        self._rooms = HorizonRooms(draft, self._strike_off)
+        self._room = self._rooms.closed
+        """Under which horizon it looks at present."""
         self.gangs = TimelyGangs(draft)
         effort = PREEMPTION_EFFORT_NODES // max(len(draft.setting.tree.nodes), 1)
         self._most = min(max(effort, PREEMPTORS_MIN), PREEMPTORS_MAX)
-        self.claims = ReclaimRights(draft)
-        self._guarantees_first = draft.projected.shelters
+        self.rights = VictimRights(draft)
+        self.claims = self.rights.claims
         self.unpromised: list[JobId] = []
         """Jobs whose promise this cycle took back, for a guarantee or because a victim stays. They get another."""
-        self._candidates: dict[_Key, Candidates] = {}
-        self._hopeless: dict[tuple[_Key, int, int, int], bool] = {}
+        self.holder: JobId | None = None
+        """The job whose own promise is put aside at present. What failed with it in the way may work for this job."""
+        self._hopeless: dict[tuple[int, JobId | None, Key, int, int, int], bool] = {}
         self._no_turn: dict[tuple[int, int, int, int, int], ServicePlace] = {}
         """By tier, claim, gang, choice and width: the best place for which too few jobs of the tier could leave."""
         self.changing: dict[JobId, None] = {}
         """Jobs that were promised faster GPUs than they could have begun on."""
+
+    @property
+    def departures(self) -> Departures:
+        """What comes free of everything that nobody was promised."""
+        return self._rooms.closed.departures
+
+    def forget_departures(self) -> None:
+        """A job that was told to leave may stay."""
+        self._rooms.forget_departures()
 
     def may_ask(self, group: JobClass) -> bool:
         """True when some job may shrink for the class, or leave because of its tier or its team's guarantee."""
@@ -72,11 +79,7 @@ class Preemption:
         return self.may_take_turn(group) or self._has_rights(group, (STOPPING, LAST_RESORT), group.gang.choices)
 
     def _has_rights(self, group: JobClass, kinds: tuple[int, ...], choices: tuple[Choice, ...]) -> bool:
-        return any(self._rights(kind, group, choice) for choice in choices for kind in kinds)
-
-    def may_reclaim(self, group: JobClass) -> bool:
-        """True when the class may take back what its team is guaranteed, if that is lent."""
-        return self._draft.policy.preemption and (group.may_preempt or self._guarantees_first)
+        return any(self.rights.of(kind, group, choice) for choice in choices for kind in kinds)
 
     def may_insist(self, group: JobClass) -> bool:
         """True when the class's team may take its guarantee back in the last resort."""
@@ -95,7 +98,27 @@ class Preemption:
         if draft.preemptors >= self._most:
             draft.has_more_to_do = True
             return False
-        return self._carry_out_first(group, self._proposals(group, job, in_turn=in_turn), before_ms)
+        if self._carry_out_first(group, self._proposals(group, job, in_turn=in_turn), before_ms):
+            return True
+        return self._in_front_of_promises(group, self._proposals(group, job, in_turn=False), before_ms)
+
+    def _in_front_of_promises(self, group: JobClass, proposals: Iterator[Proposal], before_ms: int | None) -> bool:
+        """The same on GPUs that were promised to others, for a gang that is gone before they are to start."""
+        room, by_ms = self.room_in_front(group, before_ms)
+        if room is self._rooms.closed:
+            return False
+        self._room = room
+        has_room = self._carry_out_first(group, proposals, by_ms + 1)
+        self._room = self._rooms.closed
+        return has_room
+
+    def room_in_front(self, group: JobClass, before_ms: int | None = None) -> tuple[HorizonRoom, int]:
+        """Where a class may look in front of promises, and by when it has to start there; else the closed horizon."""
+        by_ms = self._draft.now_ms + LEAVING_MS
+        by_ms = by_ms if before_ms is None else min(by_ms, before_ms - 1)
+        if not self._draft.promises or not self.may_ask(group):
+            return self._rooms.closed, by_ms
+        return self._rooms.until(by_ms + group.limit_ms), by_ms
 
     def _carry_out_first(self, group: JobClass, proposals: Iterator[Proposal], before_ms: int | None) -> bool:
         """Carry out the first proposal that is sound. Later ones are not even looked for."""
@@ -124,11 +147,13 @@ class Preemption:
 
     def ask(self, kind: int, group: JobClass, job: WaitingJob, before_ms: int | None) -> bool:
         """Evict the cheapest victims of a kind that the class may have, for the first choice of its gang that works."""
-        return self._carry_out_first(group, self._of_a_kind(kind, group, job), before_ms)
+        if self._carry_out_first(group, self._of_a_kind(kind, group, job), before_ms):
+            return True
+        return self._in_front_of_promises(group, self._of_a_kind(kind, group, job), before_ms)
 
     def _of_a_kind(self, kind: int, group: JobClass, job: WaitingJob) -> Iterator[Proposal]:
         for number, choice in enumerate(self.gangs.of(group).gang.choices):
-            proposal = self._cheapest(self._rights(kind, group, choice), group, job, number)
+            proposal = self._cheapest(self.rights.of(kind, group, choice), group, job, number)
             if proposal is not None:
                 yield proposal
 
@@ -181,7 +206,8 @@ class Preemption:
         return self._in_what_comes_free(group, job, choice) if may_ask else None
 
     def _in_what_comes_free(self, group: JobClass, job: WaitingJob, choice: Choice) -> Proposal | None:
-        search = RoomSearch(self._draft, self.departures.capacity(), job, self.gangs.of(group).gang, choice)
+        departed = self._room.departures.capacity()
+        search = RoomSearch(self._draft, departed, job, self.gangs.of(group).gang, choice)
         return search.without_victims() if self.quota_allows(group, choice) else None
 
     def hopeful(self, groups: list[JobClass]) -> list[JobClass]:
@@ -207,16 +233,27 @@ class Preemption:
             self._draft.has_more_to_do = True
             return True
         self.departures.call_roll()
-        spare = bool(self._spare_workers())
+        if not self._finds_nobody(group, rights):
+            return False
+        if self.may_take_turn(group) and not self._turns_are_of_no_use(group, rights):
+            return False
+        self._room, _ = self.room_in_front(group)
+        is_hopeless = self._room is self._rooms.closed or self._finds_nobody(group, rights)
+        self._room = self._rooms.closed
+        return is_hopeless
+
+    def _finds_nobody(self, group: JobClass, rights: Rights | None) -> bool:
+        """True when the class would not fit even if all jobs left or shrank that it may ask because of a right."""
+        spare = bool(self.rights.spare_workers())
         for number, choice in enumerate(self.gangs.of(group).gang.choices):
-            if spare and not self._cannot_help(self._rights(SHRINKING, group, choice), group, number, choice):
+            if spare and not self._cannot_help(self.rights.of(SHRINKING, group, choice), group, number, choice):
                 return False
             claim = rights[number] if rights is not None else NOBODY
-            if not self._cannot_help(self._stopping_below(group, claim), group, number, choice):
+            if not self._cannot_help(self.rights.stopping_below(group, claim), group, number, choice):
                 return False
-            if rights is not None and self._insisting(group, choice):
+            if rights is not None and self.rights.insisting(group, choice):
                 return False
-        return not self.may_take_turn(group) or self._turns_are_of_no_use(group, rights)
+        return True
 
     def _turns_are_of_no_use(self, group: JobClass, rights: Rights | None) -> bool:
         """True when a search among jobs with a worse place has failed for every choice of this gang."""
@@ -228,11 +265,11 @@ class Preemption:
                 return False
         return True
 
-    def _cannot_help(self, rights: _Key | None, group: JobClass, number: int, choice: Choice) -> bool:
+    def _cannot_help(self, rights: Key | None, group: JobClass, number: int, choice: Choice) -> bool:
         if rights is None:
             return True
         gang_number, gang = self.gangs.of(group)
-        known = (rights, gang_number, number, gang.widest)
+        known = (self._room.number, self.holder, rights, gang_number, number, gang.widest)
         if known not in self._hopeless:
             candidates = self._candidates_for(rights)
             if fits(candidates.empty, gang, choice, gang.widest):
@@ -240,52 +277,45 @@ class Preemption:
             self._hopeless[known] = True
         return True
 
-    def _candidates_for(self, key: _Key) -> Candidates:
-        departed = self.departures.capacity()
-        candidates = self._candidates.get(key)
+    def _candidates_for(self, key: Key) -> Candidates:
+        room = self._room
+        departed = room.departures.capacity()
+        candidates = room.candidates.get(key)
         if candidates is None:
-            candidates = self._candidates[key] = self._those_to_ask(key, departed)
+            candidates = room.candidates[key] = self._those_to_ask(key, departed)
         candidates.catch_up()
         return candidates
 
-    def _those_to_ask(self, key: _Key, departed: Capacity) -> Candidates:
+    def _those_to_ask(self, key: Key, departed: Capacity) -> Candidates:
         """All jobs that a class with these rights may preempt."""
         draft, (kind, tier, number, by_tier) = self._draft, key
-        claim, spare = self.claims[number], self._spare_workers()
+        claim, spare = self.claims[number], self.rights.spare_workers()
         asked = None
         if kind != SHRINKING:
             asked = Asked(draft, self.claims.roster, tier, claim, by_tier=by_tier, insists=kind >= LAST_RESORT)
-        return Candidates(draft, departed, asked, spare, rights=(kind, tier, claim, by_tier))
-
-    def _has_below(self, tier: int) -> bool:
-        """False when no lower tier runs a job."""
-        return any(self._draft.snapshot.running_in[tier + 1 :])
+        return Candidates(draft, departed, asked, spare, rights=(self._room.number, kind, tier, claim, by_tier))
 
     def _strike_off(self, job_id: JobId) -> None:
         """A job was told to leave or to shrink: it cannot be told again."""
-        self.claims.roster.leave(job_id)
+        self.rights.strike_off(job_id)
         self._turns.leave(job_id)
-        spare = self._spare_workers()
-        for use in self._draft.snapshot.footprints[job_id]:
-            left = [victim for victim in spare.pop(use.node, []) if victim.job.id != job_id]
-            if left:
-                spare[use.node] = left
-        for candidates in self._candidates.values():
-            candidates.without(job_id)
+        for room in self._rooms:
+            for candidates in room.candidates.values():
+                candidates.without(job_id)
 
-    def _cheapest(self, rights: _Key | None, group: JobClass, job: WaitingJob, number: int) -> Proposal | None:
+    def _cheapest(self, rights: Key | None, group: JobClass, job: WaitingJob, number: int) -> Proposal | None:
         if rights is None:
             return None
         gang_number, gang = self.gangs.of(group)
         choice = gang.choices[number]
-        known = (rights, gang_number, number, self._draft.widest(gang, job))
+        known = (self._room.number, self.holder, rights, gang_number, number, self._draft.widest(gang, job))
         if known in self._hopeless:
             return None
         candidates = self._candidates_for(rights)
         if not self.quota_allows(group, choice):
             return None
         entitled = self.claims.entitled(group, choice)
-        search = VictimSearch(self._draft, self.departures.capacity(), candidates, job, gang, choice, entitled)
+        search = VictimSearch(self._draft, self._room.departures.capacity(), candidates, job, gang, choice, entitled)
         proposal = search.cheapest()
         if proposal is None:
             self._hopeless[known] = True
@@ -305,60 +335,6 @@ class Preemption:
             return False
         return quota_allows(self._draft, group.account, proposal.choice, start_ms, start_ms + group.limit_ms)
 
-    def asked(self, group: JobClass, choice: Choice) -> Asked | None:
-        """Which running jobs a class may ask to leave, at the latest in the last resort; None without any right.
-
-        For explanations: a search for victims asks in steps.
-        """
-        by_tier, number = self._preempts(group), self.claims.number(group, choice)
-        insists = self._insisting(group, choice) is not None
-        reclaims = self.may_reclaim(group) and bool(self.claims[number].borrowers)
-        if not (by_tier or insists or reclaims):
-            return None
-        claim, roster = self.claims[number], self.claims.roster
-        return Asked(self._draft, roster, group.tier, claim, by_tier=by_tier, insists=insists)
-
-    def _rights(self, kind: int, group: JobClass, choice: Choice) -> _Key | None:
-        """Which victims of a kind the class may have; None when it has no right to any.
-
-        The smallest gang of any job comes before what elastic jobs have beyond their own. Jobs of lower tiers leave if
-        the tier preempts, and borrowers while the team is inside its guarantee.
-        """
-        if kind == SHRINKING:
-            return (SHRINKING, 0, NOBODY, False) if self._spare_workers() else None
-        if kind >= LAST_RESORT:
-            return self._insisting(group, choice, kind)
-        has_rights = (self._preempts(group) and self._has_below(group.tier)) or self.claims.entitled(group, choice)
-        return self._stopping_below(group, self.claims.number(group, choice)) if has_rights else None
-
-    def _spare_workers(self) -> Spare:
-        """Workers of elastic jobs above their minimum size that were not told to shrink yet, by node."""
-        draft = self._draft
-        if self._shrinkable is None:
-            self._shrinkable = by_node(shrinkable(draft) if draft.policy.elastic else [])
-        return self._shrinkable
-
-    def _insisting(self, group: JobClass, choice: Choice, kind: int = LAST_RESORT) -> _Key | None:
-        """All borrowers, in every tier and preemptible or not, while the team is inside its guarantee."""
-        if not self.may_reclaim(group) or not self.claims.entitled(group, choice):
-            return None
-        claim = self.claims[number := self.claims.number(group, choice)]
-        return (kind, group.tier, number, self._preempts(group)) if claim.firm or claim.borrowers else None
-
-    def spares_somebody(self, group: JobClass) -> bool:
-        """True when the class has to spare a job that another team could stop for an equal gang."""
-        return any(self.claims[self.claims.number(group, choice)].sheltered for choice in group.gang.choices)
-
-    def _stopping_below(self, group: JobClass, number: int) -> _Key | None:
-        by_tier = self._preempts(group)
-        has_rights = by_tier or (self.may_reclaim(group) and self.claims[number].borrowers)
-        return (STOPPING, group.tier, number, by_tier) if has_rights else None
-
-    def _preempts(self, group: JobClass) -> bool:
-        """True when the class may stop jobs of lower tiers."""
-        draft = self._draft
-        return draft.policy.preemption and group.may_preempt and draft.setting.tiers[group.tier].preempts
-
     def carry_out(self, group: JobClass, proposal: Proposal) -> None:
         """Carry out a proposal for a job of the class, and remember which victims had to leave as borrowers."""
         draft = self._draft
@@ -372,4 +348,5 @@ class Preemption:
         carry_out(draft, proposal, moved_because)
         for victim in proposal.victims:
             if victim.workers:
-                self.departures.add(victim)
+                for room in self._rooms:
+                    room.departures.add(victim)

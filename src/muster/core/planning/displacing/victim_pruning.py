@@ -165,7 +165,7 @@ class _Pruning:
             keep_after_all(draft, asked.job, asked.workers)
         else:
             draft.pardon(asked.job)
-        self._preemption.departures.forget()
+        self._preemption.forget_departures()
         for other in moved:
             # With the victim staying there may be no job to wait for any more.
             anew = draft.retract(other.terms.job)

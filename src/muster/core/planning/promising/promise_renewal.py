@@ -69,6 +69,15 @@ def renew_guaranteed(
     return kept, broken
 
 
+def start_guaranteed(draft: PlanDraft, kept: dict[int, list[Renewed]]) -> None:
+    """Start what can start of the promises that are inside a guarantee, before jobs without a promise are decided.
+
+    Urgent jobs that are too short to be told to leave could take what comes free again and again.
+    """
+    for tier in sorted(kept):
+        _start_promised(draft, kept[tier])
+
+
 def _guarantees_count(draft: PlanDraft) -> bool:
     """True when a team has a guarantee and can get it back by preemption, and the policy has backfill."""
     return draft.policy.preemption and draft.policy.backfill and draft.projected.guarantees_anything
@@ -205,7 +214,9 @@ def _start_promised(draft: PlanDraft, kept: list[Renewed]) -> None:
     hopeless: dict[int, bool] = {}
     for entry in kept:
         job = entry.job
-        if not isinstance(job, WaitingJob) or draft.ledger.breach(account_of(job), entry.choice.demand) is not None:
+        if not isinstance(job, WaitingJob) or job.id in draft.begun:
+            continue
+        if draft.ledger.breach(account_of(job), entry.choice.demand) is not None:
             continue
         own_free = draft.free.holds(entry.footprint)
         number = draft.snapshot.queue.class_of[job.id].gang_number

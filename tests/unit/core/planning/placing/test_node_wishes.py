@@ -4,8 +4,11 @@ from typing import Any
 
 import pytest
 
+from muster.core.planning.cycle import plan
+from muster.core.snapshot import Snapshot
 from muster.model.node import ClusterSpec
 from muster.model.policy import HOUR_MS
+from muster.model.records import evolve
 from muster.model.resources import Request
 from muster.model.spec import JobSpec, RoleSpec
 from tests.builders import a_cluster, a_job, a_node, a_scenario, flat, racks, runs, waits
@@ -55,6 +58,66 @@ def test_a_victim_is_looked_for_only_on_accepted_nodes() -> None:
     running = [runs(f"r{n}", a_job(gpus=8, tier="exploratory"), [(f"n{n}", range(8))]) for n in (1, 2, 3, 4)]
     urgent = waits("w", a_job(gpus=8, tier="production", nodelist=("n3",)))
     assert evicted(a_scenario(labelled(), running=running, waiting=[urgent])) == [("r3", "w", "tier")]
+
+
+def half_without_runtime() -> ClusterSpec:
+    """One node has said that it runs images, one that it does not, and one has not said anything."""
+    said = {"n1": "", "n2": "podman", "n3": None}
+    return a_cluster(*(evolve(a_node(name), runtime=runtime) for name, runtime in said.items()))
+
+
+def in_image(**fields: Any) -> JobSpec:
+    return evolve(a_job(**fields), image="train:1")
+
+
+def test_a_job_with_an_image_goes_only_to_nodes_that_run_images() -> None:
+    scenario = a_scenario(half_without_runtime(), waiting=[waits("w", in_image(workers=2, gpus=8))])
+    assert nodes_used(scenario) == ["n2", "n3"]
+
+
+def test_nodes_without_a_runtime_are_named_when_only_they_have_room() -> None:
+    busy = runs("r", a_job(gpus=8, workers=2, preemptible=False), [("n2", range(8)), ("n3", range(8))])
+    scenario = a_scenario(half_without_runtime(), running=[busy], waiting=[waits("w", in_image(gpus=8))])
+    assert codes(scenario) == ["image", "capacity"]
+    reason = explained(scenario)["w"].reasons[0]
+    assert reason.message == "it has an image, and only nodes without a container runtime have room for it now"
+    assert reason.would_help == "podman, docker, apptainer or enroot on more nodes"
+
+
+def test_a_node_that_loses_its_runtime_gets_no_job_with_an_image_any_more() -> None:
+    scenario = a_scenario(half_without_runtime(), waiting=[waits("w", in_image(gpus=8, nodelist=("n2",)))])
+    snapshot = Snapshot.of(scenario)
+    assert [start.job for start in plan(snapshot, scenario.now_ms).starts] == ["w"]
+    snapshot.change_node(evolve(a_node("n2"), runtime=""))
+    assert plan(snapshot, scenario.now_ms).starts == ()
+
+
+def half_with_whole_gpus() -> ClusterSpec:
+    """The engine of the first two nodes gives whole GPUs only."""
+    return a_cluster(*(evolve(a_node(f"n{number}"), whole_gpus=number < 3) for number in (1, 2, 3)))
+
+
+def test_a_part_of_a_gpu_is_had_only_where_engines_give_parts() -> None:
+    waiting = [
+        waits("part", a_job(gpus=0.5)),
+        waits("both", a_job(gpus=0.5, nodelist=("n1", "n3"))),
+        waits("whole", a_job(gpus=8)),
+    ]
+    found = seats(a_scenario(half_with_whole_gpus(), waiting=waiting))
+    assert {job: {node for node, _ in where} for job, where in found.items()} == {
+        "part": {"n3"},
+        "both": {"n3"},
+        "whole": {"n1"},
+    }
+
+
+def test_nodes_that_give_whole_gpus_are_named_when_only_they_have_room() -> None:
+    busy = runs("r", a_job(gpus=8, preemptible=False), [("n3", range(8))])
+    scenario = a_scenario(half_with_whole_gpus(), running=[busy], waiting=[waits("w", a_job(gpus=0.5))])
+    assert codes(scenario) == ["engine"]
+    reason = explained(scenario)["w"].reasons[0]
+    assert reason.message == "it asks for a part of a GPU, and only nodes have room whose engine gives whole ones"
+    assert reason.would_help == "whole GPUs"
 
 
 def alone(**fields: Any) -> JobSpec:
