@@ -3,10 +3,12 @@
 step          one call of `step` when nothing is due
 blocked       how long training stands still for a save of 200 MB: copied and written in the background, and
               written at once by torch.distributed.checkpoint
-writers       four ranks that write their own shards, and rank 0 that gathers and writes everything
+writers       four ranks that write their own shards, and rank 0 that gathers and writes everything: with checksums,
+              as all that Muster writes, and bare, as training scripts do
 restore       200 MB from the hot tier, and from durable storage (a folder) when the hot tier is lost
 """
 
+import hashlib
 import os
 import shutil
 import sys
@@ -36,10 +38,11 @@ def main() -> None:
         print(f"step, nothing due         {step_us(root):8.1f} µs")
         _imported()
         _in_ranks(1, lambda _: save_and_restore(root))
-        own_s, gathered_s = writers(root)
-        print(f"4 ranks write their own   {own_s:8.2f} s   {STATE_BYTES / own_s / 1e6:6.0f} MB/s")
-        print(f"rank 0 gathers and writes {gathered_s:8.2f} s   {STATE_BYTES / gathered_s / 1e6:6.0f} MB/s")
-        print(f"                          {gathered_s / own_s:8.1f} times as fast with four writers")
+        own_s, checked_s, bare_s = (_seconds_of(root, work) for work in (_own, _gathered, _gathered_bare))
+        print(f"4 ranks write their own   {own_s:8.2f} s   {STATE_BYTES / own_s / 1e6:6.0f} MB/s, with checksums")
+        for what, spent_s in (("with checksums", checked_s), ("bare", bare_s)):
+            print(f"rank 0 gathers and writes {spent_s:8.2f} s   {STATE_BYTES / spent_s / 1e6:6.0f} MB/s, {what}")
+            print(f"                          {spent_s / own_s:8.1f} times as fast with four writers")
 
 
 def step_us(root: Path) -> float:
@@ -109,13 +112,11 @@ def _restores(root: Path, model: Any) -> None:
     print(f"restored, durable folder  {median(durable):8.2f} s")
 
 
-def writers(root: Path) -> tuple[float, float]:
-    """Seconds until 200 MB of four ranks are on disk: each its own, and all through rank 0."""
-    own = root / "own.s"
-    gathered = root / "gathered.s"
-    _in_ranks(RANKS, lambda rank: own.write_text(str(_own(root, rank)), "utf-8") if rank == 0 else _own(root, rank))
-    _in_ranks(RANKS, lambda rank: _report(gathered, _gathered(root, rank), rank))
-    return float(own.read_text("utf-8")), float(gathered.read_text("utf-8"))
+def _seconds_of(root: Path, work: Callable[[Path, int], float]) -> float:
+    """Seconds until 200 MB of four ranks are on disk. Ranks wait for each other, so the first can tell for all."""
+    told = root / "seconds"
+    _in_ranks(RANKS, lambda rank: _report(told, work(root, rank), rank))
+    return float(told.read_text("utf-8"))
 
 
 def _report(file: Path, seconds: float, rank: int) -> None:
@@ -141,7 +142,17 @@ def _own(root: Path, rank: int) -> float:
 
 
 def _gathered(root: Path, rank: int) -> float:
-    """What training scripts do without sharded saves: rank 0 gathers everything, and writes it synced."""
+    """What training scripts do without sharded saves, as safe as what Muster writes: a checksum of every file."""
+    return _through_rank_0(root, rank, is_checked=True)
+
+
+def _gathered_bare(root: Path, rank: int) -> float:
+    """The same without checksums."""
+    return _through_rank_0(root, rank, is_checked=False)
+
+
+def _through_rank_0(root: Path, rank: int, *, is_checked: bool) -> float:
+    """Rank 0 gathers everything, and writes it synced."""
     import torch  # noqa: PLC0415
 
     mine = [torch.randn(STATE_BYTES // RANKS // TENSORS // 4) for _ in range(TENSORS)]
@@ -153,13 +164,22 @@ def _gathered(root: Path, rank: int) -> float:
             parts = [torch.empty_like(tensor) for _ in range(RANKS)] if rank == 0 else None
             torch.distributed.gather(tensor, parts, dst=0)
             if parts is not None:
-                path = root / f"gathered-{number}"
-                torch.save(parts, path)
-                with path.open("rb") as file:
-                    os.fsync(file.fileno())
+                _write(root / f"gathered-{number}", parts, is_checked=is_checked)
         torch.distributed.barrier()
         times.append(time.perf_counter() - began_s)
     return median(times)
+
+
+def _write(path: Path, parts: Any, *, is_checked: bool) -> None:
+    import torch  # noqa: PLC0415
+
+    with path.open("wb+") as file:
+        torch.save(parts, file)
+        file.flush()
+        os.fsync(file.fileno())
+        if is_checked:
+            file.seek(0)
+            hashlib.file_digest(file, "sha256")
 
 
 def _a_model() -> Any:

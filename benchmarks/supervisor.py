@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from muster.backends.local import LocalBackend
+from muster.backends.local.backend import LocalBackend
 from muster.model.events import WorkersExited
 from muster.model.ids import JobId, NodeName, TeamPath, TierName
 from muster.model.instructions import KillWorkers, StartWorkers

@@ -19,7 +19,8 @@ from fastapi import FastAPI, Query, WebSocket
 from muster.api.deps import Agents
 from muster.api.routes.machines.agents import join_agent, join_dial
 from muster.backends.agents.mirrored_files import MirroredFiles
-from muster.backends.local import LocalBackend, agent_link
+from muster.backends.local import agent_link
+from muster.backends.local.backend import LocalBackend
 from muster.model.ids import EngineName, NodeName
 from muster.model.node import Node
 from muster.worker.agent.packing import agent_file

@@ -14,8 +14,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from muster.backends.fake import FakeBackend, GangScript
-from muster.backends.local import LocalBackend
-from muster.model.events import GangsFound, NodeLost, NodeUnreachable, ObservedEvent, WorkersExited
+from muster.backends.local.backend import LocalBackend
+from muster.model.events import GangsFound, NodeLost, NodeUnreachable, ObservedEvent, RuntimeFound, WorkersExited
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import Command, StartWorkers
 from muster.model.node import Node
@@ -26,8 +26,9 @@ from muster.worker.supervisor_address import supervisor_address
 
 DEADLINE_S = 20.0
 
-UNSHADOWED = (NodeUnreachable, GangsFound)
-"""What a real node says besides: that it cannot be reached before it is swept, and what it runs when it is greeted."""
+UNSHADOWED = (NodeUnreachable, GangsFound, RuntimeFound)
+"""What a real node says besides: that it cannot be reached before it is swept, what it runs when it is greeted, and
+which container runtime it has."""
 
 LIVES = """
 {trap}
@@ -40,6 +41,8 @@ exit $(cat {folder}/$MUSTER_ATTEMPT-$MUSTER_RANK.end)
 class LocalWorld:
     """Runs scripted gangs as real processes on two nodes."""
 
+    unshadowed: tuple[type, ...] = UNSHADOWED
+
     def __init__(self, home: Path) -> None:
         self._home = home
         self._folder = home / "scripts"
@@ -49,7 +52,10 @@ class LocalWorld:
         self._blocked: list[Path] = []
         self._expected: list[ObservedEvent] = []
         self._real = self._backend(home)
-        self._wait(lambda: len(self._real.limits()) == 2)
+        self._wait(self._is_up)
+
+    def _is_up(self) -> bool:
+        return len(self._real.limits()) == 2
 
     def _backend(self, home: Path) -> LocalBackend:
         return LocalBackend(home, [Node(name=NodeName(name), gpus=8) for name in ("n0", "n1")])
@@ -107,7 +113,7 @@ class LocalWorld:
         heard: list[ObservedEvent] = []
 
         def look() -> bool:
-            news = (event for event in self._real.poll() if not isinstance(event, UNSHADOWED))
+            news = (event for event in self._real.poll() if not isinstance(event, self.unshadowed))
             heard.extend(self._stamped(event, expected) for event in news)
             return not Counter(expected) - Counter(heard) and self._is_quiet()
 

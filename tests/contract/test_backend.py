@@ -6,7 +6,7 @@ A `World` is a backend whose time and nodes the tests can move; an adapter to a 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import pytest
 
@@ -26,8 +26,17 @@ from muster.model.instructions import AskCheckpoint, KillWorkers, SignalStop, St
 from muster.model.job import Cause
 from muster.model.node import Node
 from muster.model.records import evolve
+from tests.capabilities import needs
+from tests.containers.podman_store import temporary_store
 from tests.contract.agent_world import AgentWorld
+from tests.contract.container_world import ContainerWorld
+from tests.contract.kube_world import KubeWorld
 from tests.contract.local_world import LocalWorld
+from tests.contract.ray_world import RayWorld
+from tests.contract.slurm_world import SlurmWorld
+from tests.kube.cluster import KubeCluster
+from tests.ray_cluster import RayCluster
+from tests.slurm_cluster import Cluster
 from tests.unit.core.lifecycle.builders import JOB, a_gang, a_spec
 
 RUNS_ON = GangScript(run_ms=None)
@@ -63,16 +72,54 @@ def an_agent_world(home: Path) -> Iterator[World]:
         yield world
 
 
+@contextmanager
+def a_slurm_world(home: Path, cluster: Cluster) -> Iterator[World]:
+    with closing(SlurmWorld(home, cluster)) as world:
+        yield world
+
+
+@contextmanager
+def a_ray_world(home: Path, cluster: RayCluster) -> Iterator[World]:
+    with cluster.inside(), closing(RayWorld(home, cluster)) as world:
+        yield world
+
+
+@contextmanager
+def a_container_world(home: Path) -> Iterator[World]:
+    needs("containers")
+    with temporary_store() as store, closing(ContainerWorld(home, store)) as world:
+        yield world
+
+
 WORLDS: dict[str, Callable[[Path], AbstractContextManager[World]]] = {
     "fake": lambda _: nullcontext(FakeBackend()),
     "local": a_local_world,
     "agents": an_agent_world,
+    "containers": a_container_world,
 }
 """How each is made, given a folder of its own."""
 
 
-@pytest.fixture(params=sorted(WORLDS))
+@contextmanager
+def a_kube_world(home: Path, cluster: KubeCluster) -> Iterator[World]:
+    with closing(KubeWorld(home, cluster)) as world:
+        yield world
+
+
+ON_ENGINES: dict[str, Callable[[Path, Any], AbstractContextManager[World]]] = {
+    "kubernetes": a_kube_world,
+    "ray": a_ray_world,
+    "slurm": a_slurm_world,
+}
+"""How each is made, given a folder of its own and the engine underneath, which is a fixture of the same name."""
+
+
+@pytest.fixture(params=[*sorted(WORLDS), *ON_ENGINES])
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
+    if request.param in ON_ENGINES:
+        with ON_ENGINES[request.param](tmp_path, request.getfixturevalue(request.param)) as world:
+            yield world
+        return
     with WORLDS[request.param](tmp_path) as world:
         yield world
 

@@ -15,7 +15,7 @@ from muster.model.records import evolve
 from muster.model.spec import Bundle, JobSpec
 from muster.worker.bundles.manifest import BLOCK_BYTES, BYTES_MOST, BundleEntry, BundleManifest, digest
 from muster.worker.bundles.store import BundleStore, team_store
-from muster.worker.launch.runtime_folder import hot_folder
+from muster.worker.launch.runtime_folder import scratch_folder
 from muster.worker.launch.setup_records import setup_key
 from muster.worker.launch.working_copies import NoRoomForCopy, claim_copy, copies_root, unpack_line
 from muster.worker.records.journal import JOURNAL, Journal
@@ -45,7 +45,7 @@ def a_copied(machine: Machine, run: str, *, setup: str = "", **files: str) -> Jo
 
 def copies(machine: Machine) -> list[str]:
     """What is in the folders for working copies."""
-    root = copies_root(hot_folder(machine.home, os.environ))
+    root = copies_root(scratch_folder(machine.home, os.environ))
     return sorted(str(each.relative_to(root)) for each in root.glob("*/*"))
 
 
@@ -146,14 +146,14 @@ def test_a_sweep_in_the_place_of_a_successor_removes_the_copies_of_its_node_only
     home = tmp_path / "home"
     monkeypatch.setenv("MUSTER_SCRATCH", str(tmp_path))
     home.mkdir()
-    hot = hot_folder(home, os.environ)
-    hot.parent.mkdir()
+    scratch = scratch_folder(home, os.environ)
+    scratch.mkdir()
     for node in ("n1", "n2"):
         (Home(home).node(node)).mkdir(parents=True)
         Journal(Home(home).node(node) / JOURNAL).close()
-        claim_copy(hot, NodeName(node), "job-1-1").mkdir()
+        claim_copy(scratch, NodeName(node), "job-1-1").mkdir()
     assert sweep(Home(home).node("n1")) == ()
-    assert [str(each.relative_to(copies_root(hot))) for each in copies_root(hot).glob("*/*")] == ["n2/job-1-1"]
+    assert [str(each.relative_to(copies_root(scratch))) for each in copies_root(scratch).glob("*/*")] == ["n2/job-1-1"]
 
 
 def test_a_command_beside_a_worker_is_in_its_copy(machine: Machine) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from muster.backends.local import LocalBackend
+from muster.backends.local.backend import LocalBackend
 from muster.backends.local.logs import read_log
 from muster.model.events import ObservedEvent, WorkersExited, WorkersStarted
 from muster.model.ids import JobId, NodeName, TeamPath, TierName

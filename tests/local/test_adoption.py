@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from muster.backends.local import LocalBackend
+from muster.backends.local.backend import LocalBackend
 from muster.model.errors import InvariantViolated
 from muster.model.events import (
     GangsFound,
@@ -20,13 +20,14 @@ from muster.model.events import (
     NodeReturned,
     NodeUnreachable,
     ObservedEvent,
+    RuntimeFound,
     StartFailed,
     WorkersExited,
     WorkersStarted,
 )
 from muster.model.machines.ownership import Leadership
 from muster.processes import entry
-from muster.worker.launch.runtime_folder import exit_record
+from muster.worker.launch.runtime_folder import exit_record, hot_folder
 from muster.worker.messages import line
 from muster.worker.processes.process_table import boot_id
 from muster.worker.service import address
@@ -53,7 +54,7 @@ def unrecorded(machine: Machine, count: int) -> list[ObservedEvent]:
     heard: list[ObservedEvent] = []
 
     def look() -> bool:
-        heard.extend(event for event in machine.backend.poll() if not isinstance(event, GangsFound))
+        heard.extend(event for event in machine.backend.poll() if not isinstance(event, GangsFound | RuntimeFound))
         return len(heard) >= count
 
     eventually(look)
@@ -62,7 +63,7 @@ def unrecorded(machine: Machine, count: int) -> list[ObservedEvent]:
 
 def reported(machine: Machine) -> list[ObservedEvent]:
     """What was heard of workers; what a node runs it says with every greeting."""
-    return [event for event in machine.poll() if not isinstance(event, GangsFound)]
+    return [event for event in machine.poll() if not isinstance(event, GangsFound | RuntimeFound)]
 
 
 def let_go_on(machine: Machine) -> None:
@@ -359,6 +360,14 @@ def test_a_node_that_is_no_longer_there_is_ended_and_its_workers_are_denied(make
     assert "n2 is no node" in machine.heard(StartFailed).message
     machine.kill()
     assert machine.heard(StartFailed, count=2).generation == 3
+
+
+def test_a_supervisor_that_ends_leaves_no_empty_folders_for_checkpoints_and_images(machine: Machine) -> None:
+    scratch = hot_folder(machine.home, os.environ).parent
+    machine.start("exec sleep 60")
+    eventually((scratch / "images").is_dir, what="it has looked for container runtimes")
+    machine.backend.shutdown()
+    assert not scratch.exists()
 
 
 def test_ending_a_supervisor_ends_its_workers(machine: Machine) -> None:

@@ -3,8 +3,10 @@
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -99,7 +101,9 @@ def test_a_training_that_ends_before_the_agreed_step_has_finished_though_it_was_
 
 def test_a_finished_training_that_is_told_before_its_processes_end_has_finished(pair: Machine) -> None:
     a_training(pair, 3, 2_000, nodes=("n1",))
-    pair.backend._training.agreements = _Silent()  # type: ignore[assignment]
+    silent = cast("Agreements", _Silent())
+    pair.backend._training.agreements = silent
+    pair.backend._dispatching = replace(pair.backend._dispatching, agreements=silent)
     pair.stop(0, grace_ms=60_000)
     (end,) = exits(pair, 1)
     assert (end.told, end.exit_code) == (False, 0)
@@ -159,6 +163,6 @@ class _Silent:
 
     def begin(self, _: object) -> None: ...
 
-    def heard(self, _: object) -> None: ...
+    def heard(self, _node: object, _progress: object) -> None: ...
 
     def reported(self, _: object) -> None: ...

@@ -74,9 +74,9 @@ def test_no_more_is_taken_from_nodes_than_is_recorded(machine: Machine, monkeypa
     machine.exit_of()
     for _ in range(400):
         machine.start("true")  # what became of it is told again
-    eventually(lambda: len(machine.backend._news._items) >= 50)
+    eventually(lambda: len(machine.backend._reports._queue._items) >= 50)
     time.sleep(0.5)
-    assert len(machine.backend._news._items) < 100
+    assert len(machine.backend._reports._queue._items) < 100
     assert len([event for event in machine.backend.poll() if isinstance(event, WorkersExited)]) >= 50
     machine.start("true", job="job-2")
     machine.exit_of(job="job-2")

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from muster.backends.local import LocalBackend
+from muster.backends.local.backend import LocalBackend
+from muster.backends.local.node_settings import NodeSettings
 from muster.model.ids import NodeName
 from muster.model.telemetry import NodeTested, ProbeNote, Signal, Telemetry
 from muster.worker.probes.prober import ProbeSettings
@@ -23,7 +24,7 @@ class Probed(Machine):
         settings = ProbeSettings(
             every_ms=1_000, command=self.command, test=self.test, folder=str(self.home), is_shared=True
         )
-        return LocalBackend(self.home, self.nodes, probes=settings)
+        return LocalBackend(self.home, self.nodes, settings=NodeSettings(probes=settings))
 
     def values(self, kind: type[Telemetry]) -> list[Telemetry]:
         self.measured += self.backend.telemetry()

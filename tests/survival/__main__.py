@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
+from tests.survival.grounds import GROUNDS
 from tests.survival.strikes import STRIKES
 from tests.survival.trial import EVERY_S, Result, run_trial
 
@@ -23,11 +24,13 @@ STEPS_PER_KILL = 150
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run trials until so many kills have struck."""
     options = _options(arguments)
-    kinds = tuple(name for name in options.only.split(",") if name) or tuple(STRIKES)
+    kinds = tuple(name for name in options.only.split(",") if name)
     left, seed, results = options.kills, options.seed, list[Result]()
     while left > 0:
         kills = min(left, PER_TRIAL)
-        result = run_trial(seed, kills=kills, steps=STEPS_PER_KILL * kills, kinds=kinds, fsdp=options.fsdp)
+        result = run_trial(
+            seed, kills=kills, steps=STEPS_PER_KILL * kills, kinds=kinds, fsdp=options.fsdp, where=options.where
+        )
         results.append(result)
         options.results.parent.mkdir(parents=True, exist_ok=True)
         with options.results.open("a", encoding="utf-8") as file:
@@ -43,7 +46,10 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--kills", type=int, default=PER_TRIAL)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", default="", help=f"kinds of kills, by commas: {', '.join(STRIKES)}")
+    parser.add_argument("--where", choices=tuple(GROUNDS), default="local", help="where the training runs")
+    parser.add_argument(
+        "--only", default="", help=f"kinds of kills, by commas: {', '.join(STRIKES)}, and those of Slurm"
+    )
     parser.add_argument("--fsdp", action="store_true", help="shard the model over the processes")
     parser.add_argument("--results", type=Path, default=Path("build/survival.jsonl"))
     return parser.parse_args(arguments)

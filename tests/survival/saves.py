@@ -51,8 +51,10 @@ class SeenSave:
 class SaveWatch:
     """Follows the saves of one trial until it is closed."""
 
-    def __init__(self, hot: Path, durable: Path) -> None:
+    def __init__(self, hot: Path, durable: Path, *, nodes: str = "*") -> None:
+        """`nodes` is a pattern for the folders with the hot tiers of nodes, below `hot`."""
         self._hot, self._durable = hot, durable
+        self._patterns = ((hot, f"{nodes}/*/step-*"), (durable, "step-*"))
         self._seen: dict[tuple[int, int], SeenSave] = {}
         self._taken: set[tuple[Path, int]] = set()
         """Files that were read, each with its time: a later attempt may replace one."""
@@ -83,7 +85,7 @@ class SaveWatch:
     def _files(self) -> list[Path]:
         """The lists of files that are there now. A folder may be removed while it is looked into."""
         found: list[Path] = []
-        for folder, pattern in ((self._hot, "*/*/step-*"), (self._durable, "step-*")):
+        for folder, pattern in self._patterns:
             with suppress(OSError):
                 for step in list(folder.glob(pattern)):
                     with suppress(OSError):

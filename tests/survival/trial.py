@@ -1,6 +1,5 @@
 """One training under fire: a real server with four nodes, a real training, and kills at random moments."""
 
-import os
 import random
 import shlex
 import subprocess
@@ -13,11 +12,12 @@ from typing import Any
 
 from muster.client.answers import Event, Job
 from muster.model.errors import MusterError
-from muster.worker.launch.runtime_folder import hot_folder
-from tests.chaos.cluster import Cluster, tidy_up
+from tests.chaos.cluster import tidy_up
+from tests.chaos.processes import MARK
+from tests.survival.grounds import GROUNDS, Ground
 from tests.survival.ledger import Entry, Resume, differences, entries, resumes
-from tests.survival.saves import SaveWatch, SeenSave
-from tests.survival.strikes import INTERRUPTS, STRIKES
+from tests.survival.saves import SeenSave
+from tests.survival.strikes import INTERRUPTS
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "examples" / "survive" / "train.py"
@@ -98,24 +98,29 @@ def run_trial(
     *,
     kills: int,
     steps: int,
-    kinds: tuple[str, ...] = tuple(STRIKES),
+    kinds: tuple[str, ...] = (),
     worlds: tuple[int, ...] = (4,),
     fsdp: bool = False,
     pause_s: float = 0.05,
+    where: str = "local",
 ) -> Result:
-    """Kill a training so many times, let it end, and compare it with one that was left alone."""
+    """Kill a training so many times, let it end, and compare it with one that was left alone.
+
+    `kinds` are ways to kill a part of it: all that there are, if none is named.
+    """
     mark = f"survival-{seed}-{random.randrange(1 << 32):x}"
     folder = Path(tempfile.mkdtemp(prefix="muster-survival-"))
-    cluster = Cluster(folder, mark, nodes="4x1")
-    try:
-        wanted = reference(folder, steps=steps, world=4, fsdp=fsdp)
-        trial = _Trial(seed, cluster, folder, kills=kills, steps=steps, kinds=kinds)
-        trial.run(_job(folder, steps=steps, workers=worlds[0], fsdp=fsdp, pause_s=pause_s))
-        trial.compare(wanted)
-        return trial.result
-    finally:
-        cluster.close()
-        tidy_up(folder, mark)
+    with GROUNDS[where](folder, mark) as ground:
+        try:
+            wanted = reference(folder, steps=steps, world=4, fsdp=fsdp)
+            trial = _Trial(seed, ground, folder, kills=kills, steps=steps, kinds=kinds)
+            job = _job(folder, steps=steps, workers=worlds[0], fsdp=fsdp, pause_s=pause_s)
+            trial.run({**job, "env": {MARK: mark}})
+            trial.compare(wanted)
+            return trial.result
+        finally:
+            ground.cluster.close()
+            tidy_up(folder, mark)
 
 
 def _job(folder: Path, *, steps: int, workers: int, fsdp: bool, pause_s: float) -> dict[str, Any]:
@@ -135,14 +140,15 @@ def _job(folder: Path, *, steps: int, workers: int, fsdp: bool, pause_s: float) 
 
 class _Trial:
     def __init__(
-        self, seed: int, cluster: Cluster, folder: Path, *, kills: int, steps: int, kinds: tuple[str, ...]
+        self, seed: int, ground: Ground, folder: Path, *, kills: int, steps: int, kinds: tuple[str, ...]
     ) -> None:
         self.result = Result(seed=seed)
         self._chance = random.Random(seed)
-        self._cluster = cluster
+        self._cluster = ground.cluster
+        self._strikes = ground.strikes
         self._ledger = folder / "ledger"
-        self._watch = SaveWatch(hot_folder(cluster.home, os.environ), folder / "durable")
-        self._kills, self._steps, self._kinds = kills, steps, kinds
+        self._watch = ground.watch(folder / "durable")
+        self._kills, self._steps, self._kinds = kills, steps, kinds or tuple(ground.strikes)
         self._job = ""
 
     def run(self, job: dict[str, Any]) -> None:
@@ -162,7 +168,7 @@ class _Trial:
         self._await_end()
 
     def _strike(self, kind: str) -> None:
-        what = STRIKES[kind](self._cluster, self._chance)
+        what = self._strikes[kind](self._cluster, self._chance)
         at_s = time.time()
         if what is None:
             self.result.problems.append(f"there was nothing to strike for {kind}")

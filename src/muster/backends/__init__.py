@@ -7,4 +7,8 @@ save_pace  when they save next, so that little work is lost
 fake       simulated gangs on a virtual clock
 local      real processes on this machine, and on others whose agents connect
 agents     what those agents connect to
+allocations  nodes that an engine gives away for a while: the port to such engines, and what is asked of them
+kubernetes  Kubernetes as such an engine
+ray        Ray as such an engine
+slurm      Slurm as such an engine
 """

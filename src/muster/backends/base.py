@@ -57,6 +57,8 @@ class FoundCheckpoint:
     places: tuple[str, ...] = ()
     """Where it was found: `hot`, `durable`."""
     problems: tuple[str, ...] = ()
+    unread: str = ""
+    """Why durable storage could not be looked at; empty when it was."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -216,6 +218,10 @@ class LiveBackend(Backend, Protocol):
 
     def end_runs(self, runs: Iterable[str]) -> None:
         """These runs are over for good: their hot checkpoints are removed once they are copied. Never waits."""
+        ...
+
+    def pull_ahead(self, node: NodeName, images: tuple[str, ...]) -> None:
+        """Jobs with these images are to start on a node soon. It is a hint, which may be lost. Never waits."""
         ...
 
     def fenced(self, node: NodeName, because: str) -> None:

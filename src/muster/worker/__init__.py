@@ -3,10 +3,15 @@
     __main__          the command line; detaches, takes the node's lock
     supervisor        commands in, reports out; the only module that knows all the parts
     loop              one thread: sockets, pipes, timers, children that ended
+    control_presence  whether a control plane is there and decides
+    greeting          what it says about itself when a control plane connects
     service messages  the unix socket, and commands and reports as JSON
     worker_pool       all workers of the node
     worker_reports    that workers have started or ended
+    worker_beginning  its first moment
     worker_process    one worker: its process, output, notices, end
+    containers        the container runtime of the node, images, and what is run in containers
+    image_waits       starts that wait for an image
     launch            what a worker needs before it can be started
     agent             brings a supervisor to another machine, and connects it with the control plane
     program           how a node runs another program of Muster

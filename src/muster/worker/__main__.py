@@ -41,9 +41,11 @@ def main(arguments: list[str] | None = None) -> int:
     if not has_locked(lock):
         _say(f"node {options.node} has a supervisor already")
         return TAKEN
-    # Before the fork: afterwards another process has the same command line.
-    for left in end_strays(home, options.node, known_tokens(folder / JOURNAL), but=os.getpid()):
-        _say(f"node {options.node} runs {left}")
+    # The home of an allocation is new, and to look at every process of a busy node would delay the workers.
+    if options.while_lives is None or (folder / JOURNAL).exists():
+        # Before the fork: afterwards another process has the same command line.
+        for left in end_strays(home, options.node, known_tokens(folder / JOURNAL), but=os.getpid()):
+            _say(f"node {options.node} runs {left}")
     ready = -1 if options.foreground else _detach(folder / "supervisor.log")
     # If the start hangs, the signal ends this process. Then the node's lock is free, and another start can try.
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -57,7 +59,7 @@ def main(arguments: list[str] | None = None) -> int:
         variables=dict(os.environ),
         umask=umask,
     )
-    _serve(context, folder, ready)
+    _serve(context, folder, ready, options.while_lives)
     return 0
 
 
@@ -71,6 +73,12 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
         "--start-s", type=float, default=SUPERVISOR_START_MS / 1000, help="seconds after which a start that hangs ends"
     )
     parser.add_argument("--foreground", action="store_true", help="stay in this session, and print to this terminal")
+    parser.add_argument(
+        "--while-lives",
+        type=int,
+        metavar="PID",
+        help="end with this process, or on SIGUSR1, and not on SIGTERM, which an engine sends to workers as well",
+    )
     return parser.parse_args(arguments)
 
 
@@ -94,12 +102,13 @@ def _detach(log: Path) -> int:
     return ready
 
 
-def _serve(context: NodeContext, folder: Path, ready: int) -> None:
+def _serve(context: NodeContext, folder: Path, ready: int, while_lives: int | None) -> None:
     os.chdir("/")
+    ends_on = signal.SIGTERM if while_lives is None else signal.SIGUSR1
     become_subreaper()
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for number in (signal.SIGCHLD, signal.SIGTERM):
+    for number in (signal.SIGCHLD, signal.SIGTERM, ends_on):
         signal.signal(number, _noted)
     journal = Journal(folder / JOURNAL)
     if journal.unreadable:
@@ -115,7 +124,7 @@ def _serve(context: NodeContext, folder: Path, ready: int) -> None:
     withdraw(context.workers)  # that of a predecessor, which may have been another version
     remove(folder / "workers")  # where an older Muster kept the folders of workers
     identity = _identity()
-    supervisor = Supervisor(context, journal, identity, orphans)
+    supervisor = Supervisor(context, journal, identity, orphans, ends_on=ends_on, while_lives=while_lives)
     _introduce(identity, folder)
     signal.setitimer(signal.ITIMER_REAL, 0)
     if ready >= 0:

@@ -69,6 +69,21 @@ class Loop:
 
         self.watch(reading, readable=read)
 
+    def when_gone(self, process: int, happen: Callback) -> None:
+        """Call back once when a process has ended, which need not be a child."""
+        try:
+            handle = os.pidfd_open(process)
+        except OSError:
+            self.after(0, happen)
+            return
+
+        def gone() -> None:
+            self.watch(handle)
+            os.close(handle)
+            happen()
+
+        self.watch(handle, readable=gone)
+
     def stop(self) -> None:
         """Return from `run` after this round."""
         self._is_stopped = True

@@ -19,6 +19,7 @@ from muster.model.reports import (
     CheckpointDamaged,
     CheckpointSaved,
     CheckpointUploaded,
+    ImagePulled,
     ShardsSaved,
     StartFailed,
     WorkersExited,
@@ -36,7 +37,7 @@ on running while the control plane is replaced."""
 
 CheckpointReport = CheckpointSaved | ShardsSaved | CheckpointUploaded | CheckpointDamaged
 
-WorkerReport = WorkersStarted | WorkersExited | StartFailed | CheckpointReport
+WorkerReport = WorkersStarted | WorkersExited | StartFailed | ImagePulled | CheckpointReport
 """What a supervisor reports. What happens to its node is observed by others."""
 
 _COMMANDS = {each.__name__: each for each in (StartWorkers, SignalStop, KillWorkers, AskCheckpoint)}

@@ -120,9 +120,10 @@ class _SideCommand:
                 os.set_blocking(self._input, False)
             os.set_blocking(output, False)
             launch_spec = process.launch_spec
+            line = launch_spec.line_beside(asked.line, has_terminal=asked.has_terminal)
             self._pid = spawn(
                 beside(launch_spec.command),
-                {**launch_spec.variables, RUN: asked.line, SETUP: "", UNPACK: ""},
+                {**launch_spec.variables, RUN: line, SETUP: "", UNPACK: ""},
                 token=process.token,
                 output=given,
                 terminal=self._terminal.device if self._terminal else "",

@@ -8,15 +8,20 @@ What a control plane sends                     what it receives
      "given": {…}}                                 ("given" has secrets, for a node that has no home to read them from)
                                                    {"failed": {…}} for a failed start, if the journal is not writable
     {"heard": n}                                   nothing: reports up to n are forgotten
-    {"ping": n, "decides": …}                      {"pong": n}; limits are enforced here unless "decides" is true
+    {"ping": n, "decides": …, "next_ms": n}        {"pong": n}; limits are enforced here unless "decides" is true
     {"announce": …}, {"decide": …}, {"hasten": …}  at which step ranks save or leave: see `training.announcements`
     {"probes": {…}}, {"test": n}                   what it measures from now on; the outcome of the node's test, as
                                                    a measured value (only if the hello says that it knows "probes")
+    {"containers": {…}}                            {"runtime": name}, empty without one (only if the hello says that it
+                                                   knows "containers")
+    {"pull_ahead": [image, …]}                     nothing (only if the hello says that it knows "pulls_ahead")
     {"over": [run, …]}                             nothing: the hot checkpoints of these runs are removed
     {"signal": {"job": …, "number": n,             nothing: the processes of the job that are to get it are signalled
                 "script_only": …}}                 (only if the hello says that it knows "signals")
     {"stacks": {"job": …, "number": n}}            {"stacks": {"number": n, "ranks": [[rank, text], …]}}
     {"end": true}                                  nothing: everything is killed and the supervisor ends
+    {"retire": true}                               nothing: the supervisor ends once it runs nothing, and everything
+                                                   that it has reported is acknowledged
                                                    {"measured": {…}} for the newest value of each thing it measures
 
 What a viewer of a terminal sends              what it receives
@@ -32,38 +37,36 @@ Who runs a command beside a worker sends       what they receive
 """
 
 import signal
-import time
 from dataclasses import dataclass
-from typing import Any
 
 from muster.model.ids import JobId
-from muster.model.node_limits import CONTROL_SILENCE_MS, HOT_LOOK_MS
+from muster.model.node_limits import HOT_LOOK_MS
 from muster.model.reports import StartFailed
 from muster.model.telemetry import Telemetry
 from muster.worker import messages
+from muster.worker.containers.node_containers import NodeContainers
+from muster.worker.containers.settings import ContainerSettings
+from muster.worker.control_presence import ControlPresence
+from muster.worker.greeting import greeting
 from muster.worker.launch.launch_spec import Meeting, NodeContext
 from muster.worker.launch.secret_files import given_by
 from muster.worker.launch.working_copies import WorkingCopies, copy_name
 from muster.worker.loop import Loop, Timer
 from muster.worker.messages import PROTOCOL, PROTOCOL_OLDEST, BadMessage
 from muster.worker.probes.prober import Prober, ProbeSettings
-from muster.worker.processes.cgroups import CPU, MEMORY, PIDS
 from muster.worker.processes.companions import Companions
 from muster.worker.records.journal import RETRY_MS, Journal
 from muster.worker.records.orphan_cleanup import OrphanCleanup
-from muster.worker.records.register import RegisteredGang
 from muster.worker.service import Conversation, Message, Service
 from muster.worker.side_commands import SideCommands, SideRequest
 from muster.worker.terminal_viewers import show_terminal
 from muster.worker.training.hot_tier import HotTier
+from muster.worker.training.runs_over import RunsOver
 from muster.worker.training.stack_dumps import StackDumps, Texts
 from muster.worker.worker_pool import WorkerPool
 
 ORPHAN_LOOK_MS = 500
 """How often workers that a predecessor left are killed again while they are alive."""
-
-RUNS_OVER_MOST = 10_000
-"""Runs that are over while their checkpoints are still copied: far more than a node has uploaders."""
 
 MEASURED_MOST = 4096
 """How many things a node measures at the most: a hundred workers with as many values each are far below it."""
@@ -81,7 +84,17 @@ class NodeIdentity:
 class Supervisor:
     """The supervisor of one node."""
 
-    def __init__(self, context: NodeContext, journal: Journal, identity: NodeIdentity, orphans: OrphanCleanup) -> None:
+    def __init__(
+        self,
+        context: NodeContext,
+        journal: Journal,
+        identity: NodeIdentity,
+        orphans: OrphanCleanup,
+        *,
+        ends_on: int = signal.SIGTERM,
+        while_lives: int | None = None,
+    ) -> None:
+        """It ends on the signal `ends_on`, and with the process `while_lives`, with everything it runs."""
         self.loop = Loop(settle=self._settle)
         self._context = context
         self._journal = journal
@@ -89,10 +102,7 @@ class Supervisor:
         self._orphans = orphans
         self._lost, self._lost_after = orphans.lost, orphans.lost_after
         self._control: Conversation | None = None
-        self._heard_s = 0.0
-        """When the last message of the control plane came."""
-        self._is_decided_for = True
-        """False while the control plane says that it decides nothing: it only listens, or cannot write."""
+        self._presence = ControlPresence()
         self._untold: list[JobId] | None = None
         """Jobs that the greeting has not listed yet, in reverse order; None once the greeting is complete."""
         self._sent = 0
@@ -102,8 +112,16 @@ class Supervisor:
         """What was measured and not sent yet: of each thing the newest value."""
         self._done: list[int] = []
         self._retry: Timer | None = None
-        self._is_ending = False
+        self._is_ending = self._is_retiring = False
+        self._ends_on = ends_on
         companions = Companions()
+        self._containers = NodeContainers(
+            context,
+            self.loop,
+            companions,
+            found=self._say_runtime,
+            living=lambda: {seat.token for seat in journal.register.living()},
+        )
         self._pool = WorkerPool(
             context,
             journal,
@@ -112,17 +130,18 @@ class Supervisor:
             left=lambda: orphans.left,
             measure=self.measured,
             companions=companions,
+            containers=self._containers,
         )
         self._prober = Prober(context, self.loop, companions, self.measured)
-        self._hot_tier = HotTier(context.hot, context.node)
-        self._copies = WorkingCopies(context.hot, context.node)
-        self._over: dict[str, None] = {}
-        """Runs that are over and whose checkpoints are still copied. Then their hot ones are removed."""
-        self._pool.training.uploads.ended = self._remove_hot
+        self._runs_over = RunsOver(HotTier(context.hot, context.node), lambda: self._pool.training.runs)
+        self._pool.training.uploads.ended = self._runs_over.look_at
+        self._copies = WorkingCopies(context.scratch, context.node)
         self._stack_dumps = StackDumps(self.loop, companions)
         self._side_commands = SideCommands(self.loop, companions)
         self._service = Service(context.folder, self.loop, token=identity.token, hear=self._hear)
         self.loop.on_signal(self._signalled)
+        if while_lives is not None:
+            self.loop.when_gone(while_lives, self._end)
 
     def run(self) -> None:
         """Serve until told to end, and until everything that runs has ended."""
@@ -145,36 +164,17 @@ class Supervisor:
             self.loop.after(ORPHAN_LOOK_MS, self._look_at_orphans)
 
     def _sweep_hot(self) -> None:
-        """Remove hot checkpoints of runs that nobody asks about any more."""
-        self._end_runs([])
-        self._hot_tier.sweep(self._pool.training.runs)
+        self._runs_over.sweep()
         self.loop.after(HOT_LOOK_MS, self._sweep_hot)
 
-    def _end_runs(self, runs: list[object]) -> None:
-        """Remove the hot checkpoints of runs that are over, once nothing of them is copied any more."""
-        for run in runs:
-            if isinstance(run, str) and len(self._over) < RUNS_OVER_MOST:
-                self._over[run] = None
-        for run in tuple(self._over):
-            self._remove_hot(run)
-
-    def _remove_hot(self, run: str) -> None:
-        if run in self._over and run not in self._pool.training.runs:
-            del self._over[run]
-            self._hot_tier.remove([run])
-
     def _is_alone(self) -> bool:
-        """True while no control plane enforces limits.
-
-        A control plane that hangs keeps its connection open, and one that cannot write still sends messages.
-        """
-        silent_ms = (time.monotonic() - self._heard_s) * 1000
-        return self._control is None or silent_ms > CONTROL_SILENCE_MS or not self._is_decided_for
+        """True while no control plane enforces limits: also one that hangs, or cannot write, keeps its connection."""
+        return self._control is None or not self._presence.is_felt
 
     def _signalled(self, number: int) -> None:
         if number == signal.SIGCHLD:
             self._pool.reap()
-        else:
+        elif number == self._ends_on:
             self._end()
 
     def _end(self) -> None:
@@ -203,7 +203,10 @@ class Supervisor:
             control.flush()
         if self._journal.is_stale and (self._retry is None or self._retry.is_over):
             self._retry = self.loop.after(RETRY_MS, lambda: None)  # the next round tries to write it again
-        if self._is_ending and self._pool.is_empty and self._orphans.is_settled:
+        is_idle = self._pool.is_empty and self._orphans.is_settled
+        if self._is_retiring and is_idle and not self._journal.register.reports:
+            self._end()
+        if self._is_ending and is_idle:
             self.loop.stop()
 
     def _copies_in_use(self) -> frozenset[str]:
@@ -214,7 +217,7 @@ class Supervisor:
         while self._untold and control.has_room:
             gang = self._journal.register.gangs.get(self._untold.pop())
             if gang is not None and not gang.is_over:
-                control.say({"alive": _alive(gang)})
+                control.say({"alive": gang.alive})
         if self._untold == []:
             self._untold = None
             control.say({"greeted": True})
@@ -259,7 +262,7 @@ class Supervisor:
                 asked = SideRequest(line=line, has_terminal=message.get("terminal") is True)
                 self._side_commands.begin(connection, self._pool.worker_of(JobId(job), rank), asked)
             case _ if connection is self._control:
-                self._heard_s = time.monotonic()
+                self._presence.heard()
                 self._take(connection, message)
             case _:
                 raise BadMessage("only the control plane that greeted last may say this")
@@ -283,17 +286,18 @@ class Supervisor:
         """Listen to this control plane from now on. It replaces an older one."""
         before, self._control = self._control, connection
         self._pool.forget_claims()
-        self._heard_s = time.monotonic()
+        self._presence.greeted()
         if before is not None:
             before.close()
             self._pool.hasten()
         connection.closed = self._left
         self._sent = self._hinted = 0
         self._done.clear()
-        self._is_decided_for = True
-        hello, gangs = self._hello(), self._journal.register.gangs
+        register = self._journal.register
+        losses = {"lost": self._lost, "lost_after": self._lost_after}
+        hello, gangs = {**greeting(self._context, register, pid=self._identity.pid), **losses}, register.gangs
         if protocol < PROTOCOL:
-            hello["alive"] = [_alive(gang) for gang in gangs.values() if not gang.is_over]
+            hello["alive"] = [gang.alive for gang in gangs.values() if not gang.is_over]
             self._untold = None
         else:
             self._untold = [job for job, gang in reversed(gangs.items()) if not gang.is_over]
@@ -304,26 +308,6 @@ class Supervisor:
         if self._control is connection:
             self._control = None
             self._pool.hasten()
-
-    def _hello(self) -> dict[str, Any]:
-        cgroup_root = self._context.cgroup_root
-        gangs = self._journal.register.gangs.values()
-        return {
-            "protocol": PROTOCOL,
-            "node": self._context.node,
-            "pid": self._identity.pid,
-            "limits": cgroup_root.kind if cgroup_root.kind != "none" else "rlimits",
-            "unlimited": [each for each in (MEMORY, CPU, PIDS) if not cgroup_root.limits(each)],
-            "last": self._journal.register.last_number,
-            "unheard": max(self._journal.register.reports, default=0),
-            "lost": self._lost,
-            "lost_after": self._lost_after,
-            "announces": True,
-            "signals": True,
-            "gangs": [[gang.job, gang.attempt, gang.generation, gang.port, list(gang.seats)] for gang in gangs],
-            "probes": True,
-            "doomed": [[seat.job, seat.attempt, seat.rank] for seat in self._journal.register.doomed.values()],
-        }
 
     def _take(self, connection: Conversation, message: Message) -> None:
         match message:
@@ -336,16 +320,34 @@ class Supervisor:
                 self._journal.add("acked", number)
                 self._lost = 0 if number > self._lost_after else self._lost
             case {"ping": number}:
-                self._is_decided_for = bool(message.get("decides", True))
+                self._presence.pinged(message)
                 connection.say({"pong": number})
             case {"end": _}:
                 self._end()
+            case {"retire": _}:
+                self._is_retiring = True
+            case _:
+                self._take_on_node(connection, message)
+
+    def _take_on_node(self, connection: Conversation, message: Message) -> None:
+        match message:
             case {"probes": dict(settings)}:
                 self._prober.configure(ProbeSettings.of(settings))
             case {"test": int(number)}:
                 self._prober.test(number)
+            case {"containers": dict(settings)}:
+                self._containers.configure(ContainerSettings.of(settings))
+                self._say_runtime()
+            case {"pull_ahead": list(images)}:
+                self._containers.pull_ahead(image for image in images if isinstance(image, str))
             case _:
                 self._take_on_training(connection, message)
+
+    def _say_runtime(self) -> None:
+        """Say which container runtime there is, once that is known."""
+        if self._control is not None and self._containers.is_known:
+            runtime = self._containers.runtime
+            self._control.say({"runtime": "" if runtime is None else runtime.name})
 
     def _take_on_training(self, connection: Conversation, message: Message) -> None:
         match message:
@@ -358,7 +360,7 @@ class Supervisor:
             case {"signal": {"job": str(job), "number": int(number), "script_only": bool(script_only)}}:
                 self._pool.pass_on(JobId(job), number, script_only=script_only)
             case {"over": list(runs)}:
-                self._end_runs(runs)
+                self._runs_over.end(runs)
             case {"stacks": {"job": str(job), "number": int(number)}}:
                 self._dump_stacks(connection, JobId(job), number)
             case _:
@@ -371,18 +373,6 @@ class Supervisor:
             connection.say({"stacks": {"number": number, "ranks": [list(each) for each in texts.items()]}})
 
         self._stack_dumps.take(self._pool.stack_requests(job), answer)
-
-
-def _alive(gang: RegisteredGang) -> Message:
-    """The part of a gang that may be running on this node."""
-    workers = [seat.worker or {"rank": seat.rank} for seat in gang.seats.values() if seat.end is None]
-    return {
-        "job": gang.job,
-        "attempt": gang.attempt,
-        "generation": gang.generation,
-        "spec": gang.spec,
-        "workers": workers,
-    }
 
 
 def _meeting(message: Message) -> Meeting:

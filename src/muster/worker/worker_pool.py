@@ -15,10 +15,11 @@ from muster.model.job import Worker
 from muster.model.reports import CheckpointSaved
 from muster.model.telemetry import Telemetry
 from muster.processes import entry
+from muster.worker.containers.node_containers import NodeContainers
 from muster.worker.held_starts import HeldStarts
+from muster.worker.image_waits import ImageWaits
 from muster.worker.launch.devices import conflict
-from muster.worker.launch.launch_spec import CannotStart, LaunchSpec, Meeting, Mistaken, NodeContext, equip
-from muster.worker.launch.runtime_folder import remove
+from muster.worker.launch.launch_spec import CannotStart, Meeting, Mistaken, NodeContext, equip
 from muster.worker.loop import Loop
 from muster.worker.messages import WorkerReport, encoded, plain, worker_from
 from muster.worker.notices import Saved, TrainingNotice
@@ -32,7 +33,7 @@ from muster.worker.records.register import RegisteredGang, Seat
 from muster.worker.training.node_training import NodeTraining
 from muster.worker.training.stack_dumps import StackRequest
 from muster.worker.training.training_worker import NodeReports
-from muster.worker.training.worker_boards import FOLDER as BOARDS
+from muster.worker.worker_beginning import begin_worker
 from muster.worker.worker_process import WorkerContext, WorkerProcess
 from muster.worker.worker_reports import CANNOT_RUN, KILLED, STOPPED, exited, failed, now_ms, started
 
@@ -50,13 +51,16 @@ class WorkerPool:
         left: Callable[[], Iterable[Seat]] = tuple,
         measure: Callable[[Telemetry], None] = lambda _: None,
         companions: Companions | None = None,
+        containers: NodeContainers | None = None,
     ) -> None:
         """`left` returns the workers that a predecessor left and that may be alive. `measure` takes their progress."""
         self._companions = companions or Companions()
+        self._containers = containers or NodeContainers(context, loop, self._companions)
         self._context = context
         self._journal = journal
         self._register = journal.register
         self._output = OutputBudget(context.home)
+        self._images = ImageWaits(self._containers, self._output, self.report)
         self._processes: dict[str, WorkerProcess] = {}
         self._seats: dict[str, Seat] = {}
         """By token: the seat that each process belongs to."""
@@ -77,6 +81,7 @@ class WorkerPool:
             is_away=lambda process: is_away() or self._seats[process.token].job not in self._claimed,
             saved=self._saved,
             noticed=self._noticed,
+            end_container=lambda process, done: self._containers.end(process.launch_spec.container, done),
             overdue=self._overdue,
             gone=self._gone,
         )
@@ -141,6 +146,7 @@ class WorkerPool:
         for process in tuple(self._processes.values()):
             process.kill()
         self.training.uploads.end_all()
+        self._containers.close()
 
     def tidy_up(self) -> None:
         """Remove files and control groups of workers that are gone. Call it when the whole journal is on disk."""
@@ -260,8 +266,12 @@ class WorkerPool:
             self.report(failed(gang, (worker.rank,), problem))
             return
         try:
-            launch_spec = equip(start, worker, seat.token, meeting, self._context)
-            process = self._spawn(seat, launch_spec)
+            if not self._images.is_over(start, worker, partial(self._start_held, start.job)):
+                self._held.hold(start, worker, meeting)
+                return
+            runtime = self._containers.runtime if start.spec.image else None
+            launch_spec = equip(start, worker, seat.token, meeting, self._context, runtime)
+            process = begin_worker(seat, launch_spec, self._output, self._journal, self._around)
         except Mistaken as problem:
             self._end_mistaken(gang, seat, str(problem))
             return
@@ -285,29 +295,9 @@ class WorkerPool:
 
     def _end_mistaken(self, gang: RegisteredGang, seat: Seat, problem: str) -> None:
         """Let a worker fail whose job file is wrong, and say why where its user looks: in the job and its output."""
-        log = self._output.segments(seat.job, seat.attempt, seat.rank)
-        log.write(f"muster: {problem}\n".encode())
-        log.close()
+        self._output.note(seat.job, seat.attempt, seat.rank, f"muster: {problem}\n".encode())
         self.report(started(gang, seat))
         self.report(exited(gang.generation, seat, CANNOT_RUN, problem=problem), synced=True)
-
-    def _spawn(self, seat: Seat, launch_spec: LaunchSpec) -> WorkerProcess:
-        """Write to the journal that there is about to be a process, and start it. A successor finds it by its token."""
-        folders = [] if launch_spec.cgroup is None else launch_spec.cgroup.folders
-        self._journal.add("seat", seat.job, seat.rank, seat.token, list(folders))
-        self._journal.flush(at_once=True)
-        try:
-            if self._journal.is_stale:
-                raise CannotStart(f"node {self._context.node} cannot write its journal: is the disk full?")
-            (launch_spec.folder / BOARDS).mkdir(mode=0o700, exist_ok=True)
-            log = self._output.segments(seat.job, seat.attempt, seat.rank)
-            return WorkerProcess(seat.token, launch_spec, log, self._around)
-        except (CannotStart, OSError, ValueError) as problem:
-            remove(launch_spec.folder / BOARDS)
-            remove(launch_spec.folder)
-            if launch_spec.cgroup is not None:
-                launch_spec.cgroup.remove()
-            raise CannotStart(f"the worker cannot be started: {problem}") from None
 
     def _to_each(
         self,
@@ -365,9 +355,10 @@ class WorkerPool:
             self._claimed.pop(job, None)
 
     def _start_held(self, job: JobId) -> None:
-        if self._doomed(job):
+        """Start what waited, if nothing else is in its way."""
+        gang = self._register.gangs.get(job)
+        if gang is None or self._doomed(job):
             return
-        gang = self._register.gangs[job]
         for start, worker, meeting in self._held.take(job):
             self._launch(gang, start, worker, meeting)
 

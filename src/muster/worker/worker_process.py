@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from enum import Enum
 
 from muster.model.job import Cause
 from muster.model.node_limits import PUMP_BYTES
@@ -60,9 +61,19 @@ class WorkerContext:
     saved: Callable[["WorkerProcess", Saved], None]
     noticed: Callable[["WorkerProcess", TrainingNotice], None]
     """Called for everything else that the program reports about its training."""
+    end_container: Callable[["WorkerProcess", Callable[[bool], None]], None]
+    """Removes its container, and says whether that had run out of memory."""
     overdue: Callable[["WorkerProcess"], None]
     """Called before the worker is ended because its maximum duration is over."""
     gone: Callable[["WorkerProcess"], None]
+
+
+class Removal(Enum):
+    """What has to be done about the container of a worker before the worker is gone."""
+
+    NONE = "none"
+    DUE = "due"
+    UNDER_WAY = "under way"
 
 
 class WorkerProcess:
@@ -103,7 +114,15 @@ class WorkerProcess:
             finally:
                 os.close(given)
             opened.pop_all()
-        self._tree = ProcessTree(token=token, main=self.pid, cgroup=launch_spec.cgroup)
+        container = launch_spec.container
+        self._removal = Removal.NONE if container is None else Removal.DUE
+        self._tree = ProcessTree(
+            token=token,
+            main=self.pid,
+            cgroup=launch_spec.cgroup,
+            leader=None if container is None else container.found_leader,
+            is_scattered=container is not None and container.runtime.is_daemon,
+        )
         around.loop.watch(self._output, readable=self._pump)
         around.loop.watch(self._notices.file, readable=self._read_notices)
         self._watch_idleness()
@@ -174,7 +193,9 @@ class WorkerProcess:
 
     def pass_on(self, number: int, *, script_only: bool) -> None:
         """Send the program a signal that its user has sent to the job."""
-        signal_worker(self.pid, number, script_only=script_only)
+        first = self._tree.group
+        if first is not None:
+            signal_worker(first, number, script_only=script_only)
 
     def type(self, data: bytes) -> None:
         """A user typed this at its terminal."""
@@ -258,16 +279,34 @@ class WorkerProcess:
         if self._clearing is not None:
             self._clearing.cancel()
         mains = self._around.mains()
-        if self.exit_code is not None and self._tree.is_gone(mains):
+        is_gone = self.exit_code is not None and self._tree.is_gone(mains)
+        if is_gone and self._removal is Removal.NONE:
             self._finish()
+            return
+        if is_gone:
+            self._remove_container(is_last=True)
             return
         if self._may_still_save():
             self._clearing = self._around.loop.after(LEFTOVER_LOOK_MS, self._clear)
             return
+        if self._tree.is_scattered:
+            self._remove_container(is_last=False)  # only the service may be able to kill it
         self._tree.kill(mains)
         delay_ms = KILL_AGAIN_MS[min(self._kills, len(KILL_AGAIN_MS) - 1)]
         self._kills += 1
         self._clearing = self._around.loop.after(delay_ms, self._clear)
+
+    def _remove_container(self, *, is_last: bool) -> None:
+        """Have its container removed, for good when its processes are gone. Goes on when that is done."""
+        if self._removal is not Removal.DUE:
+            return
+        self._removal = Removal.UNDER_WAY
+
+        def removed(oom: bool) -> None:
+            self._removal, self.oom = Removal.NONE if is_last else Removal.DUE, self.oom or oom
+            self._clear()
+
+        self._around.end_container(self, removed)
 
     def _may_still_save(self) -> bool:
         """True while a program may be saving because of the signal that its shell has died of."""
@@ -286,7 +325,7 @@ class WorkerProcess:
         if self._clock is not None:
             self._clock.cancel()
         if self._launch_spec.cgroup is not None:
-            self.oom = self.exit_code != 0 and self._launch_spec.cgroup.ran_out_of_memory()
+            self.oom = self.exit_code != 0 and (self.oom or self._launch_spec.cgroup.ran_out_of_memory())
         if self._is_idle:
             self.exit_code = 0  # ending an idle terminal was agreed, and is no failure
         self._segments.close()

@@ -3,7 +3,9 @@
 import time
 from collections.abc import Iterable
 
-from muster.model.reports import StartFailed, WorkersExited, WorkersStarted
+from muster.model.ids import NodeName
+from muster.model.instructions import StartWorkers
+from muster.model.reports import ImagePulled, StartFailed, WorkersExited, WorkersStarted
 from muster.worker.records.register import RegisteredGang, Seat
 
 STOPPED, KILLED = 143, 137
@@ -57,6 +59,13 @@ def failed(gang: RegisteredGang, ranks: Iterable[int], message: str) -> StartFai
         generation=gang.generation,
         ranks=tuple(ranks),
         message=message,
+    )
+
+
+def image_pulled(start: StartWorkers, node: NodeName, took_ms: int) -> ImagePulled:
+    """The image of a job was not on a node, and is there now."""
+    return ImagePulled(
+        at_ms=now_ms(), job=start.job, attempt=start.attempt, node=node, image=start.spec.image, took_ms=took_ms
     )
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from muster.backends.local import LocalBackend
+from muster.backends.local.backend import LocalBackend
 from muster.backends.local.link import Link
 from muster.model.events import StartFailed
 from muster.model.ids import JobId, NodeName
@@ -39,7 +39,7 @@ def test_only_nodes_say_of_an_older_attempt_that_it_has_no_workers(
 ) -> None:
     backend._directory.learn(NodeName("n1"), JOB, 2, 5, 0, [0])
     backend._directory.learn_doomed(NodeName("n2"), JOB, 1, 1)
-    backend._dispatch(KillWorkers(job=JOB, attempt=1, generation=6, ranks=(0, 1)))
+    backend._dispatching.dispatch(KillWorkers(job=JOB, attempt=1, generation=6, ranks=(0, 1)))
     assert {node: [each["command"]["ranks"] for each in messages] for node, messages in sent.items()} == {"n2": [[1]]}
     (denied,) = backend.poll()
     assert isinstance(denied, StartFailed)

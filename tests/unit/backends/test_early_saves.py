@@ -10,7 +10,7 @@ from muster.model.telemetry import RankProgress
 from muster.worker.loop import Loop
 from muster.worker.service import Message
 
-JOB, N1 = JobId("job-1"), NodeName("n1")
+JOB, N1, POST = JobId("job-1"), NodeName("n1"), NodeName("ab12@n1")
 ASK = AskCheckpoint(job=JOB, attempt=1, generation=2, every_ms=60_000)
 
 
@@ -19,12 +19,16 @@ class Desk:
 
     def __init__(self) -> None:
         self.said: list[Message] = []
-        self.agreements = Agreements(
-            Loop(settle=lambda: None), lambda _node, message: self.said.append(message), lambda _node: True
-        )
+        self.posts: set[NodeName] = set()
+        self.agreements = Agreements(Loop(settle=lambda: None), self._say, lambda node: node == POST)
+
+    def _say(self, post: NodeName, message: Message) -> None:
+        self.posts.add(post)
+        self.said.append(message)
 
     def hear(self, rank: int, attempt: int = 1) -> None:
         self.agreements.heard(
+            POST,
             RankProgress(
                 job=JOB,
                 attempt=attempt,
@@ -37,7 +41,7 @@ class Desk:
                 step_ms=0,
                 steps=5,
                 step_us=100_000,
-            )
+            ),
         )
 
 
@@ -48,6 +52,7 @@ def test_a_gang_saves_as_soon_as_all_of_its_ranks_are_there() -> None:
     assert desk.said == []
     desk.hear(1)
     assert [list(message) for message in desk.said] == [["announce"]]
+    assert desk.posts == {POST}  # where their supervisor serves, which need not have the name of their node
     desk.hear(1)
     assert len(desk.said) == 1
 

@@ -250,7 +250,7 @@ def test_a_link_that_is_held_hears_no_reports_and_does_not_give_its_supervisor_u
     node.link.hold(False)
     node.run(lambda: len(node.heard) > 50)
     assert node.said == ["greeted 0"]
-    assert pings[0] == {"ping": 0, "decides": True}
+    assert pings[0] == {"ping": 0, "decides": True, "next_ms": 5}
 
 
 def test_a_supervisor_that_answers_nothing_is_ended(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from muster.backends.local import LocalBackend, pruning
+from muster.backends.local import pruning
+from muster.backends.local.backend import LocalBackend
 from muster.backends.local.logs import read_log
 from muster.backends.local.pruning import Pruning, make_room, prune
 from muster.model.ids import JobId

@@ -118,7 +118,7 @@ def test_jobs_that_are_over_are_forgotten_when_there_are_many() -> None:
         job = JobId(f"job-{number}")
         directory.route(start(size=1, job=job))
         if number:
-            directory.ended(WorkersExited(at_ms=0, job=job, attempt=1, generation=1, ranks=(0,), exit_code=0))
+            directory.heard(WorkersExited(at_ms=0, job=job, attempt=1, generation=1, ranks=(0,), exit_code=0))
     assert directory.node_of(JobId("job-0")) == "n0"
     assert directory.node_of(JobId("job-1")) is None
 
@@ -129,7 +129,7 @@ def test_an_attempt_runs_until_its_workers_have_ended_or_its_nodes_are_swept() -
     directory.route(start(size=2))
     assert directory.is_running(JOB, 1)
     assert not directory.is_running(JOB, 2)
-    directory.ended(WorkersExited(at_ms=0, job=JOB, attempt=1, generation=1, ranks=(0,), exit_code=0))
+    directory.heard(WorkersExited(at_ms=0, job=JOB, attempt=1, generation=1, ranks=(0,), exit_code=0))
     assert directory.is_running(JOB, 1)
     node = directory.node_of(JOB, 1)
     assert node is not None

@@ -2,6 +2,7 @@
 
     script                  how the workers of an attempt behave
     process                 one worker of one attempt, and what is known about a job
+    pretended_nodes         what is asked of nodes besides commands
     backend                 the port
     checkpoint_files        which parts of checkpoints exist where, and which are intact
     training                the port with gangs that save by steps

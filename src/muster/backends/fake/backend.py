@@ -1,14 +1,13 @@
 """The fake backend: carries out commands in virtual time, and reports the outcomes."""
 
 import heapq
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import assert_never
 
-from muster.backends.base import BatchStep, Beside, FoundCheckpoint, MeasuredStep, OutputPart, Terminal
+from muster.backends.fake.pretended_nodes import PretendedNodes
 from muster.backends.fake.process import FakeGang, Process
 from muster.backends.fake.script import KILLED, GangScript
-from muster.model.errors import NotFound
 from muster.model.events import (
     CheckpointSaved,
     NodeChanged,
@@ -24,14 +23,14 @@ from muster.model.job import Worker
 from muster.model.limits import STOP_GRACE_MS
 from muster.model.node import Node
 from muster.model.spec import JobSpec
-from muster.model.telemetry import Telemetry
 from muster.worker.launch.devices import conflict
 
 
-class FakeBackend:
+class FakeBackend(PretendedNodes):
     """Runs scripted gangs in virtual time."""
 
     def __init__(self, scripts: Mapping[JobId, Sequence[GangScript]] | None = None, *, now_ms: int = 0) -> None:
+        super().__init__()
         self.now_ms = now_ms
         self.refused: list[Command] = []
         """Commands that came with an older generation."""
@@ -42,80 +41,8 @@ class FakeBackend:
         self._planned = 0
         self._on_node: dict[NodeName, list[Process]] = {}
         """Processes that may be alive on each node."""
-        self.steps_measured: list[MeasuredStep] = []
-        self.steps_recorded: list[BatchStep] = []
-        """What trainings have measured of themselves, for tests."""
-        self.runs_over: list[str] = []
-        self.signals: list[tuple[JobId, int, bool]] = []
-        """Runs that were said to be over."""
-        self.stored: list[FoundCheckpoint] = []
-        """What is in storage, for tests."""
-        self.measured: list[Telemetry] = []
-        """What its nodes have measured, for tests."""
         self._lost_nodes: dict[NodeName, None] = {}
         self._unnoticed: dict[NodeName, None] = {}
-
-    @property
-    def has_caught_up(self) -> bool:
-        """Always True: everything is reported at once."""
-        return True
-
-    def acknowledge(self) -> None:
-        """Nothing to do: no report is kept after it was polled."""
-
-    def telemetry(self) -> tuple[Telemetry, ...]:
-        """Everything that a test put into `measured` since the last call."""
-        values, self.measured = tuple(self.measured), []
-        return values
-
-    def decided(self) -> None:
-        """Nothing to do: nothing here decides in place of the control plane."""
-
-    def read_output(self, job: JobId, attempt: int, rank: int, offset: int, limit: int) -> OutputPart:  # noqa: ARG002
-        """Simulated workers print nothing."""
-        raise NotFound(f"worker {rank} of {job} has printed nothing in attempt {attempt}")
-
-    def measured_steps(self, job: JobId, attempts: int) -> tuple[MeasuredStep, ...]:  # noqa: ARG002
-        """What a test put into `steps_measured`."""
-        return tuple(self.steps_measured)
-
-    def batch_steps(self, job: JobId, attempt: int) -> tuple[BatchStep, ...]:  # noqa: ARG002
-        """What a test put into `steps_recorded`."""
-        return tuple(self.steps_recorded)
-
-    def stored_checkpoints(
-        self,
-        spec: JobSpec,  # noqa: ARG002
-        run: str,  # noqa: ARG002
-        *,
-        step: int | None = None,
-        verify: bool = False,  # noqa: ARG002
-    ) -> tuple[FoundCheckpoint, ...]:
-        """What a test put into `stored`."""
-        return tuple(each for each in self.stored if step in (None, each.step))
-
-    def remove_checkpoint(self, spec: JobSpec, run: str, step: int) -> None:  # noqa: ARG002
-        """Remove it from `stored`."""
-        self.stored = [each for each in self.stored if each.step != step]
-
-    def stacks(self, job: JobId, timeout_s: float) -> dict[int, str]:  # noqa: ARG002
-        """Simulated workers have no stacks."""
-        raise NotFound(f"the processes of {job} cannot tell what they are doing")
-
-    def signal(self, job: JobId, number: int, *, script_only: bool = False) -> None:
-        """Note it in `signals`, for tests."""
-        self.signals.append((job, number, script_only))
-
-    def fenced(self, node: NodeName, because: str) -> None:
-        """Somebody says that a node is off. In a pretended world every node that is lost is off anyway."""
-
-    def end_runs(self, runs: Iterable[str]) -> None:
-        """Note them in `runs_over`, for tests."""
-        self.runs_over.extend(runs)
-
-    def attach(self, job: JobId, beside: Beside | None = None) -> Terminal:  # noqa: ARG002
-        """Simulated workers have no terminal."""
-        raise NotFound(f"{job} has no terminal")
 
     def script(self, job: JobId, *scripts: GangScript) -> None:
         """Set how the attempts of a job behave. The last script is used for all further attempts."""

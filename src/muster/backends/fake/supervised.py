@@ -23,8 +23,8 @@ from muster.model.events import (
 )
 from muster.model.ids import JobId, NodeName
 from muster.model.job import Worker
+from muster.model.machines.quarantine import FoundGang, SeenJob
 from muster.model.node import Node
-from muster.model.quarantine import FoundGang, SeenJob
 from muster.model.records import evolve
 
 

@@ -5,29 +5,33 @@ A separate thread talks to all supervisors, so that neither `send` nor `poll` ev
 """
 
 import logging
+import math
 import os
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
+from muster.backends.allocations.allocations import Allocations, BackendParts
+from muster.backends.allocations.engine import AllocationEngine
+from muster.backends.allocations.link import AllocationLink
 from muster.backends.base import Beside
 from muster.backends.local.attachment import Attachment
+from muster.backends.local.dispatching import Dispatching
 from muster.backends.local.ending import end_supervisors, last_words, node_folders
 from muster.backends.local.handshake import found_gangs
 from muster.backends.local.job_files import JobFiles
-from muster.backends.local.link import LOOPBACK, Link, Listener
+from muster.backends.local.link import Link, Listener
 from muster.backends.local.meeting.ports import ReservedPorts
 from muster.backends.local.meeting.rendezvous_services import LOOK_MS, RendezvousServices
 from muster.backends.local.node_links import NodeLinks
+from muster.backends.local.node_settings import EVERYDAY, NodeSettings
 from muster.backends.local.pruning import LogPruning
-from muster.backends.local.report_numbers import ReportNumbers
-from muster.backends.local.report_queue import MeasuredValues, ReportQueue
+from muster.backends.local.report_queue import MeasuredValues
+from muster.backends.local.reporting import Reporting
 from muster.backends.local.training.training_talk import TrainingTalk
-from muster.backends.local.worker_routing import WorkerRouting, denied
-from muster.failpoints import failpoint
+from muster.backends.local.worker_routing import WorkerRouting
 from muster.home import Home
 from muster.model.errors import InvariantViolated
 from muster.model.events import (
@@ -35,27 +39,25 @@ from muster.model.events import (
     NodeReturned,
     NodeUnreachable,
     ObservedEvent,
-    StartFailed,
+    RuntimeFound,
     WorkersExited,
 )
 from muster.model.ids import JobId, NodeName
-from muster.model.instructions import Command, StartWorkers, ranks_named
+from muster.model.instructions import Command
+from muster.model.job import Cause
 from muster.model.machines.ownership import Leadership
 from muster.model.node import Node
 from muster.model.node_limits import CONTROL_SILENCE_MS, SUPERVISOR_BACKLOG, SUPERVISOR_END_S
+from muster.model.records import evolve
 from muster.model.telemetry import RankProgress, Telemetry
 from muster.worker.loop import Loop
-from muster.worker.messages import encoded, measured, report
-from muster.worker.probes.prober import ProbeSettings
+from muster.worker.messages import measured, report
 from muster.worker.service import Message
 
 _log = logging.getLogger("muster.backends.local")
 
 NOBODY = Leadership()
 """No database: for a backend that is used without one."""
-
-NOWHERE = NodeName("")
-"""The node of an event that the backend observed by itself, so that no supervisor has to forget it."""
 
 
 class LocalBackend(JobFiles):
@@ -69,52 +71,52 @@ class LocalBackend(JobFiles):
         *,
         leadership: Leadership = NOBODY,
         options: Sequence[str] = (),
-        probes: ProbeSettings | None = None,
+        settings: NodeSettings = EVERYDAY,
+        engines: Sequence[AllocationEngine] = (),
     ) -> None:
         """Talk to these nodes. What ran on other nodes of this home is ended first: nothing could reach it any more."""
         super().__init__(home)
         self.on_news = on_news
         self.leads: Callable[[], bool] = lambda: True
         """False while another control plane may lead. Then commands wait."""
-        self._probes = probes
-        """What nodes measure; None when they measure nothing."""
+        self._settings = settings
         self._tests: deque[tuple[NodeName, int]] = deque()
         self._commands: deque[Command] = deque()
         self._fenced: deque[tuple[NodeName, str]] = deque()
         self._unplaced: list[Command] = []
         """Stops and kills for workers that may be on a node which has not greeted yet."""
-        self._news = ReportQueue()
         self._measured = MeasuredValues()
-        self._decided_s: float | None = None
+        self._decided_s = -math.inf
         """When the control plane last decided, by a monotonic clock."""
-        self._numbers = ReportNumbers()
         self._losses: dict[NodeName, int] = {}
         """By node whose supervisor died unnoticed, the number of the last report before its workers were lost."""
-        self._has_news = self.has_caught_up = False
+        self.has_caught_up = False
         """True once every node has reported what happened while no control plane listened, or was swept."""
         self._is_closing = False
         self._death = ""
         """Why the backend stopped working, if it was not told to stop."""
         self._ports = ReservedPorts()
         self._directory = WorkerRouting(self._ports.choose)
+        self._reports = Reporting(self._directory.heard)
+        self._numbers = self._reports.numbers
         self._services = RendezvousServices(home, self._directory.is_running)
         self._loop = Loop(settle=self._settle)
         self._pruning = LogPruning(Home(home).logs, self._loop)
         self._bell = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._loop.watch(self._bell, readable=self._rung)
-        listener = Listener(
-            greeted=self._greeted,
-            heard=self._take,
-            lost=self._lost,
-            swept=self._swept,
-            refused=self._refused,
-            decides=self._decides,
+        names = frozenset(engine.name for engine in engines)
+        self._nodes = NodeLinks(
+            home, nodes, self._loop, self._listener(), leadership, tuple(options), names, self._ring
         )
-        self._nodes = NodeLinks(home, nodes, self._loop, listener, leadership, options=tuple(options), ring=self._ring)
         self._links = self._nodes.by_name
         self.switchboard = self._nodes.switchboard
         """Where agents of nodes on other machines connect."""
         self._training = TrainingTalk(self._loop, self._links, self._ring)
+        self._reports.hear.append(self._training.agreements.reported)
+        parts = self._parts()
+        self._allocations = Allocations(home, engines, parts)
+        self._directory.post_of = self._allocations.post_of
+        self._dispatching = Dispatching(parts, self._allocations, self._training.agreements, self._services)
         end_supervisors(folder for folder in node_folders(home) if folder.name not in self._links)
         self._thread = threading.Thread(target=self._run, name="local-backend", daemon=True)
         self._thread.start()
@@ -130,15 +132,11 @@ class LocalBackend(JobFiles):
     def poll(self) -> tuple[ObservedEvent, ...]:
         """What was observed since the last call, in the order it happened. Never waits."""
         self._check_life()
-        events = []
-        was_full = self._news.is_full
-        for node, number, event in self._news.take():
-            events.append(event)
-            if node != NOWHERE:
-                self._numbers.polled(node, number)
+        was_full = self._reports.is_full
+        events = self._reports.take()
         if was_full:
             self._ring()  # there is room again
-        return tuple(events)
+        return events
 
     def telemetry(self) -> tuple[Telemetry, ...]:
         """What nodes measured since the last call, of each thing the newest value. May be called on any thread."""
@@ -180,6 +178,10 @@ class LocalBackend(JobFiles):
         """These runs are over for good: nodes remove their hot checkpoints. May be called on any thread."""
         self._training.end_runs(runs)
 
+    def pull_ahead(self, node: NodeName, images: tuple[str, ...]) -> None:
+        """Jobs with these images are to start on a node soon. May be called on any thread, and does not wait."""
+        self._training.pull_ahead(node, images)
+
     def fenced(self, node: NodeName, because: str) -> None:
         """Somebody says that a node which cannot be reached is off. May be called on any thread."""
         self._fenced.append((node, because))
@@ -188,6 +190,10 @@ class LocalBackend(JobFiles):
     def has_run(self, node: NodeName, job: JobId) -> bool:
         """True when a job has or had workers on a node. May be called on any thread."""
         return self._directory.has_run(node, job)
+
+    def expects(self, post: NodeName) -> bool:
+        """True for a post of an allocation whose agent may connect. May be called on any thread."""
+        return self._nodes.expects(post)
 
     def close(self) -> None:
         """Stop talking to supervisors. They and everything they run go on."""
@@ -227,8 +233,10 @@ class LocalBackend(JobFiles):
             self._pruning.begin()
             self._look_at_services()
             self._nodes.open()
+            self._allocations.open(self._nodes.elsewhere)
             self._loop.run()
         finally:
+            self._allocations.close()
             self._nodes.close()
             self._ports.close()
             self._loop.close()
@@ -246,68 +254,34 @@ class LocalBackend(JobFiles):
         while self._fenced:
             self._forget(*self._fenced.popleft())
         while self._commands and self.leads():
-            self._dispatch(self._commands.popleft())
+            command = self._commands.popleft()
+            if not self._dispatching.dispatch(command):
+                self._unplaced.append(command)
         while self._tests:
             self._nodes.test(*self._tests.popleft())
         self._training.send()
         for node, number in self._numbers.to_acknowledge():
-            if self._links[node].is_up:
+            if (link := self._links.get(node)) is not None and link.is_up:
                 self._numbers.acknowledged(node, number)
-                self._links[node].say({"heard": number})
+                link.say({"heard": number})
+        self._allocations.settle()
 
     def _decides(self) -> bool:
-        return self._decided_s is not None and time.monotonic() - self._decided_s < CONTROL_SILENCE_MS / 1000
+        return time.monotonic() - self._decided_s < CONTROL_SILENCE_MS / 1000
 
     def _settle(self) -> None:
-        is_full = self._news.is_full
-        for link in self._links.values():
+        is_full = self._reports.is_full
+        for link in tuple(self._links.values()):
             link.hold(is_full)
             link.flush()
-        if not self.has_caught_up and all(map(self._is_heard_out, self._links.values())):
-            self.has_caught_up = self._has_news = True
-        if self._has_news:
-            self._has_news = False
+        has_heard = self._allocations.has_looked and all(
+            each.is_heard_out(self._numbers.received(name)) for name, each in self._links.items()
+        )
+        if not self.has_caught_up and has_heard:
+            self.has_caught_up = self._reports.has_news = True
+        if self._reports.has_news:
+            self._reports.has_news = False
             self.on_news()
-
-    def _is_heard_out(self, link: Link) -> bool:
-        """True when every report has come that a node had kept when it greeted, or when none will come."""
-        unheard = link.hello.get("unheard", 0)
-        return link.is_swept or (link.has_greeted and self._numbers.received(link.node.name) >= unheard)
-
-    def _dispatch(self, command: Command) -> None:
-        """Send a command to the nodes it concerns."""
-        if self._directory.is_older(command):
-            return
-        unplaced = self._directory.unplaced(command)
-        # A node that was lost before it ever greeted may run any worker.
-        if unplaced and not all(link.has_greeted or link.is_swept for link in self._links.values()):
-            self._unplaced.append(command)
-            return
-        is_agreed = self._training.agreements.takes(command)
-        errands = self._directory.route(command)
-        host = self._nodes.address(self._directory.node_of(command.job))
-        if isinstance(command, StartWorkers) and errands and errands[0].port:
-            self._services.provide(command, LOOPBACK, errands[0].port)
-        for errand in errands:
-            link = self._links.get(errand.node)
-            if link is None:
-                self._deny(errand.command, ranks_named(errand.command), f"{errand.node} is no node of this machine")
-            elif not link.is_lost:
-                failpoint("send.before")
-                meet = {"host": host, "port": errand.port}
-                given = link.given(errand.command) if isinstance(errand.command, StartWorkers) else {}
-                link.command({"command": encoded(errand.command), "meet": meet, "agreed": is_agreed, **given})
-                failpoint("send.after")
-        if is_agreed:
-            self._training.agreements.begin(command)
-        is_older = self._directory.is_of_older_attempt(command)
-        self._deny(command, unplaced, "a newer attempt was heard of" if is_older else "never started")
-
-    def _deny(self, command: Command, ranks: tuple[int, ...], message: str) -> None:
-        """Report that workers which no node knows do not exist."""
-        if not ranks:
-            return
-        self._tell(denied(command, ranks, message, _now_ms()))
 
     def _greeted(self, link: Link, hello: Message) -> None:
         """A node has greeted: learn what it knows, and note whether it was thought lost or has lost its workers."""
@@ -318,14 +292,14 @@ class LocalBackend(JobFiles):
         for job, attempt, rank in hello.get("doomed", ()):
             self._directory.learn_doomed(name, job, attempt, rank)
         self._numbers.greeted(name, hello.get("last", 0))
-        if self._probes is not None and hello.get("probes"):
-            link.say({"probes": {**asdict(self._probes), "gpus": link.node.gpus}})
+        self._settings.say(link, hello)
         self._training.greeted(name)
         if link.is_lost:
             self._return(link)
         elif hello.get("lost"):
             self._losses[name] = hello.get("lost_after", 0)
-        self._tell(found)
+        if link.is_standing:
+            self._reports.tell(found)
         self._look_again()
 
     def _look_again(self) -> None:
@@ -336,10 +310,10 @@ class LocalBackend(JobFiles):
 
     def _return(self, link: Link) -> None:
         self._losses.pop(link.node.name, None)
-        self._tell(NodeReturned(at_ms=_now_ms(), node=link.node.name, because="its supervisor is back"))
+        self._reports.tell(NodeReturned(at_ms=_now_ms(), node=link.node.name, because="its supervisor is back"))
 
     def _lost(self, link: Link, because: str) -> None:
-        self._tell(NodeUnreachable(at_ms=_now_ms(), node=link.node.name, because=because))
+        self._reports.tell(NodeUnreachable(at_ms=_now_ms(), node=link.node.name, because=because))
 
     def _forget(self, node: NodeName, because: str) -> None:
         """Nothing is left on a node that was fenced, unless it is back by now."""
@@ -351,18 +325,18 @@ class LocalBackend(JobFiles):
     def _swept(self, link: Link) -> None:
         """Nothing on the node is left. What ended by itself before is reported first: it need not be run again."""
         for event in last_words(Home(self._home).node(link.node.name)):
-            self._tell(event)
+            self._reports.tell(event)
         self._gone(link.node.name, "it was swept without its supervisor")
 
     def _gone(self, node: NodeName, because: str) -> None:
         self._directory.swept(node)
-        self._tell(NodeLost(at_ms=_now_ms(), node=node, because=because))
+        self._reports.tell(NodeLost(at_ms=_now_ms(), node=node, because=because))
         self._look_again()
 
     def _refused(self, link: Link, because: str) -> None:
         """Another control plane leads. This one must not go on: it would fight the other for every node."""
         self._death = f"node {link.node.name} does not obey it: {because}"
-        self._has_news = True
+        self._reports.has_news = True
 
     def _take(self, link: Link, message: Message) -> None:
         match message:
@@ -370,30 +344,48 @@ class LocalBackend(JobFiles):
                 name = link.node.name
                 if not self._numbers.is_news(name, number):
                     return
-                if number > self._losses.get(name, number):
+                is_after_loss = number > self._losses.get(name, number)
+                if is_after_loss and link.is_standing:
                     # What it reported before it died was true. Workers that its successor ended are lost with the node.
-                    self._tell(NodeUnreachable(at_ms=_now_ms(), node=name, because="its supervisor had ended"))
+                    self._reports.tell(NodeUnreachable(at_ms=_now_ms(), node=name, because="its supervisor had ended"))
                     self._return(link)
                 event = report(body)
-                if isinstance(event, WorkersExited | StartFailed):
-                    self._directory.ended(event)
-                self._training.agreements.reported(event)
-                self._tell(event, name, number)
+                if is_after_loss and isinstance(event, WorkersExited) and not link.is_standing:
+                    event = evolve(event, ended_for=Cause.NODE_FAILURE, because="their supervisor had ended")
+                if not isinstance(link, AllocationLink) or not self._allocations.heard(link, number, event):
+                    self._reports.report(name, event, number)
             case {"measured": dict(body)}:
-                self._measure(measured(body))
+                value = measured(body)
+                self._measured.put(value)
+                if isinstance(value, RankProgress):
+                    self._training.agreements.heard(link.node.name, value)
+            case {"runtime": str(runtime)}:
+                self._reports.tell(RuntimeFound(at_ms=_now_ms(), node=link.node.name, runtime=runtime))
             case {"failed": dict(body)}:  # its journal cannot be written; it reports this again once it can
-                self._tell(report(body))
+                self._reports.tell(report(body))
             case _:
                 self._training.hear(link.node.name, message)
 
-    def _measure(self, value: Telemetry) -> None:
-        self._measured.put(value)
-        if isinstance(value, RankProgress):
-            self._training.agreements.heard(value)
+    def _listener(self) -> Listener:
+        return Listener(
+            greeted=self._greeted,
+            heard=self._take,
+            lost=self._lost,
+            swept=self._swept,
+            refused=self._refused,
+            decides=self._decides,
+        )
 
-    def _tell(self, event: ObservedEvent, node: NodeName = NOWHERE, number: int = 0) -> None:
-        self._news.put((node, number, event))
-        self._has_news = True
+    def _parts(self) -> BackendParts:
+        return BackendParts(
+            loop=self._loop,
+            ring=self._ring,
+            leads=lambda: self.leads(),  # noqa: PLW0108 - it is set later
+            nodes=self._nodes,
+            reports=self._reports,
+            directory=self._directory,
+            looked=self._look_again,
+        )
 
 
 def _now_ms() -> int:

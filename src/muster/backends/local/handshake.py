@@ -3,7 +3,7 @@
 from muster.model.events import GangsFound
 from muster.model.ids import JobId, NodeName
 from muster.model.job import Worker
-from muster.model.quarantine import FoundGang, SeenJob
+from muster.model.machines.quarantine import FoundGang, SeenJob
 from muster.worker.messages import BadMessage, spec_from, worker_from
 from muster.worker.service import Message
 

@@ -21,7 +21,7 @@ from muster.backends.local.attachment import Attachment
 from muster.backends.local.backlog import Backlog
 from muster.backends.local.silence_limit import SilenceLimit
 from muster.model.ids import JobId
-from muster.model.instructions import StartWorkers
+from muster.model.instructions import Command, StartWorkers
 from muster.model.machines.ownership import Leadership
 from muster.model.node import Node
 from muster.model.node_limits import (
@@ -77,6 +77,8 @@ class Listener:
     """The node obeys another control plane."""
     decides: Callable[[], bool] = lambda: True
     """True while the control plane enforces limits and grace periods."""
+    ping_ms: Callable[[], int] = lambda: CONTROL_PING_MS
+    """How often each link pings now."""
 
 
 class Link:
@@ -108,9 +110,18 @@ class Link:
         self._up_s = 0.0
 
     @property
+    def is_standing(self) -> bool:
+        """True for a node that has a supervisor of its own, whatever it runs."""
+        return True
+
+    @property
     def is_up(self) -> bool:
         """True while the node can be talked to."""
         return self._phase is Phase.UP
+
+    def is_heard_out(self, received: int) -> bool:
+        """True when every report has come that a node had kept when it greeted, or when none will come."""
+        return self.is_swept or (self.has_greeted and received >= self.hello.get("unheard", 0))
 
     def open(self) -> None:
         """Find the node's supervisor, or wait for it."""
@@ -123,6 +134,10 @@ class Link:
     def given(self, _start: StartWorkers) -> Message:
         """What the node needs for a start beside the command, because it cannot read the home; empty when it can."""
         return {}
+
+    def told(self, command: Command) -> Command:
+        """A command as the node is to carry it out."""
+        return command
 
     @property
     def address(self) -> str:
@@ -252,7 +267,7 @@ class Link:
             return
         self._hang_ups = 0
         self.is_lost = self.is_swept = False
-        self._patience = SilenceLimit(SUPERVISOR_SILENCE_MS, CONTROL_PING_MS)
+        self._patience = SilenceLimit(SUPERVISOR_SILENCE_MS, self._listener.ping_ms())
         self._ping()
 
     def _ping(self) -> None:
@@ -260,8 +275,9 @@ class Link:
         if not self._is_held and self._patience.pass_round():
             self._kill("its supervisor does not answer")
             return
-        self._later(CONTROL_PING_MS, self._ping)
-        self.say({"ping": 0, "decides": self._listener.decides()})
+        ping_ms = self._listener.ping_ms()
+        self._later(ping_ms, self._ping)
+        self.say({"ping": 0, "decides": self._listener.decides(), "next_ms": ping_ms})
         self.flush()
 
     def _hang_up(self, phase: Phase) -> None:

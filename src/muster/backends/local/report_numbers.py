@@ -36,6 +36,10 @@ class ReportNumbers:
         self._recorded = dict(self._polled)
         return True
 
+    def is_recorded(self, node: NodeName) -> bool:
+        """True when every report of a node that came is recorded."""
+        return self._recorded.get(node, 0) >= self.received(node)
+
     def greeted(self, node: NodeName, last: int) -> None:
         """A node has greeted, and has numbered its reports up to `last`. Acknowledgements are to be sent again."""
         if last < self.received(node):

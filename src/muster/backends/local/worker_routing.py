@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from muster.model.events import StartFailed, WorkersExited
+from muster.model.events import ObservedEvent, StartFailed, WorkersExited
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import AskCheckpoint, Command, KillWorkers, SignalStop, StartWorkers, ranks_named
+from muster.model.job import Worker
 from muster.model.node_limits import SUPERVISOR_ENDED_JOBS
 from muster.model.records import evolve
 
@@ -53,6 +54,8 @@ class WorkerRouting:
     """All jobs that have workers on nodes, and the last ones that had."""
 
     def __init__(self, free_port: Callable[[JobId, int, frozenset[int]], int]) -> None:
+        self.post_of: Callable[[StartWorkers, Worker], NodeName] = lambda _, worker: worker.node
+        """Where the supervisor of a worker serves. The names of nodes here stand for such posts."""
         self._free_port = free_port
         self._listings: dict[JobId, _Listing] = {}
 
@@ -72,6 +75,11 @@ class WorkerRouting:
     def learn_doomed(self, node: NodeName, job: JobId, attempt: int, rank: int) -> None:
         """A node says that a worker of an older attempt has not gone yet."""
         self._listings.setdefault(job, _Listing()).former[attempt, rank] = node
+
+    def generation(self, job: JobId) -> int:
+        """The newest generation of a job that was heard of."""
+        listing = self._listings.get(job)
+        return 0 if listing is None else listing.generation
 
     def node_of(self, job: JobId, rank: int | None = None) -> NodeName | None:
         """The node of a worker; without a rank, of the first worker of the gang."""
@@ -134,7 +142,7 @@ class WorkerRouting:
         if command.attempt > listing.attempt:
             self._begin(listing, command.attempt)
         if isinstance(command, StartWorkers):
-            listing.nodes.update((worker.rank, worker.node) for worker in command.gang)
+            listing.nodes.update((worker.rank, self.post_of(command, worker)) for worker in command.gang)
             for worker in command.workers:  # one that replaces a worker has its rank
                 listing.ended.pop(worker.rank, None)
             listing.port = listing.port or self._port(command)
@@ -142,10 +150,10 @@ class WorkerRouting:
         listing.others = {}
         return [NodeCommand(node=node, command=_part(command, listing, node), port=listing.port) for node in nodes]
 
-    def ended(self, report: WorkersExited | StartFailed) -> None:
-        """These workers are gone. Jobs that are over are forgotten, oldest first, when there are too many."""
-        listing = self._listings.get(report.job)
-        if listing is None or listing.attempt != report.attempt:
+    def heard(self, report: ObservedEvent) -> None:
+        """Something is reported. Jobs that are over are forgotten, oldest first, when there are too many."""
+        listing = self._listings.get(report.job) if isinstance(report, WorkersExited | StartFailed) else None
+        if not isinstance(report, WorkersExited | StartFailed) or listing is None or listing.attempt != report.attempt:
             return
         listing.ended.update(dict.fromkeys(report.ranks))
         if len(self._listings) > 2 * SUPERVISOR_ENDED_JOBS:
@@ -193,7 +201,9 @@ def _part(command: Command, listing: _Listing, node: NodeName) -> Command:
     """The part of a command that one node receives."""
     match command:
         case StartWorkers():
-            return evolve(command, workers=tuple(worker for worker in command.workers if worker.node == node))
+            return _only(
+                command, tuple(worker.rank for worker in command.workers if listing.nodes[worker.rank] == node)
+            )
         case SignalStop() | KillWorkers():
             return _only(command, tuple(rank for rank in command.ranks if listing.nodes.get(rank) == node))
         case AskCheckpoint():

@@ -2,6 +2,7 @@
 
 packing unpacking    the agent as one file, and what that does when it is run
 __main__             the program: starts the supervisor, and keeps it connected
+stay                 an agent that lives for one attempt, in an allocation of an engine
 uplink               joins the supervisor with a control plane
 tunnel frames        the connection: a WebSocket, from the standard library alone
 mirror               sends what workers print and measure

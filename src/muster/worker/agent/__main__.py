@@ -16,6 +16,7 @@ from muster.locks import has_locked
 from muster.model.node_limits import SUPERVISOR_END_S, SUPERVISOR_START_MS
 from muster.private_files import claim_folder, open_private
 from muster.processes import end_processes
+from muster.worker.agent.stay import stay
 from muster.worker.agent.tunnel import CannotOpen, ControlAddress, check_url
 from muster.worker.agent.unpacking import DEFAULT_HOME
 from muster.worker.agent.uplink import Post, Uplink
@@ -38,7 +39,7 @@ def main(arguments: list[str] | None = None) -> int:
     if options.end:
         return _end(home, options.node)
     try:
-        post = Post(home=home, node=options.node, servers=_servers(options))
+        post = Post(home=home, node=options.node, servers=_servers(options), name=options.post)
     except CannotOpen as error:
         sys.stderr.write(f"{error}\n")
         return 2
@@ -46,6 +47,8 @@ def main(arguments: list[str] | None = None) -> int:
     if not has_locked(lock):
         sys.stderr.write(f"another agent connects {options.node} already\n")
         return TAKEN
+    if options.post:
+        return stay(post, lock)
     _run(post)
     return 0
 
@@ -58,6 +61,8 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--token-file", type=Path, help="a file with the token of this agent, which only you can read")
     parser.add_argument("--ca", default="", help="a file with certificate authorities to trust, in PEM")
     parser.add_argument("--home", default=DEFAULT_HOME, help=f"where the agent keeps its files, {DEFAULT_HOME}")
+    parser.add_argument("--code", default="", help="where it unpacks itself, if not there; agents may share it")
+    parser.add_argument("--post", default="", help="live for one attempt, in the allocation with this name")
     parser.add_argument("--end", action="store_true", help="end the supervisor of this node with everything it runs")
     return parser.parse_args(arguments)
 
@@ -91,7 +96,7 @@ def _ensure_supervisor(post: Post) -> str:
     if supervisor_address(Home(post.home).node(post.node)) is not None:
         return ""
     command = [*program("muster.worker"), "--home", str(post.home), "--node", post.node]
-    variables = {**os.environ, "MUSTER_URL": ",".join(server.url for server in post.servers)}
+    variables = {**os.environ, **post.access}
     try:
         done = subprocess.run(
             command, check=False, stdin=subprocess.DEVNULL, timeout=2 * SUPERVISOR_START_MS / 1000, env=variables

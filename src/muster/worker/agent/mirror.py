@@ -62,6 +62,12 @@ class Mirror:
         """A new connection: ask about everything again."""
         self._copies.clear()
 
+    @property
+    def is_level(self) -> bool:
+        """True when the control plane has all of every file."""
+        files = dict(_files(self._logs))
+        return all((copy := self._copies.get(name)) and copy.kept == status.st_size for name, status in files.items())
+
     def look(self, say: Say) -> None:
         """Send pieces of files that have grown, as many as may be on their way."""
         now_s = self._clock()

@@ -10,6 +10,7 @@ import io
 import zipfile
 from pathlib import Path
 
+from muster.worker.agent.unpacking import code_name
 from muster.worker.program import SOURCE
 
 PACKAGES = ("model", "train", "worker")
@@ -31,6 +32,25 @@ from muster.worker.agent.unpacking import main
 sys.exit(main())
 """
 
+AT_ONCE = """\
+import os, sys
+
+file, code = sys.argv[1:3]
+del sys.argv[1:3]
+folder = os.path.join(code, "NAME")
+try:
+    found = os.lstat(code)
+    is_own = found.st_uid == os.geteuid() and not found.st_mode & 0o022
+except OSError:
+    is_own = False
+if sys.version_info < (3, 11) or not is_own or not os.path.isdir(folder):
+    os.execv(sys.executable, [sys.executable, "-S", "-E", file, *sys.argv[1:]])
+sys.path.insert(0, folder)
+from muster.worker.agent.__main__ import main
+
+sys.exit(main(sys.argv[1:]))
+"""
+
 
 def agent_file() -> bytes:
     """The whole file."""
@@ -40,6 +60,16 @@ def agent_file() -> bytes:
         for name, text in [("__main__.py", ENTRY.encode()), *_sources(SOURCE / "muster")]:
             archive.writestr(zipfile.ZipInfo(name, MADE_AT), text, zipfile.ZIP_DEFLATED)
     return written.getvalue()
+
+
+def at_once(agent: bytes) -> str:
+    """The text of a program that becomes the agent at once where its code is unpacked already.
+
+    Elsewhere it runs the agent's file, which unpacks itself. Its arguments are that file, the folder for code, and the
+    options of the agent. To open the file and to unpack it takes as long as everything else that an agent does before
+    it can start workers.
+    """
+    return AT_ONCE.replace("NAME", code_name(agent))
 
 
 def _sources(package: Path) -> list[tuple[str, bytes]]:

@@ -20,6 +20,9 @@ from muster.worker.loop import Loop
 OPEN_S = 5.0
 """How long connecting, the TLS handshake and the answer may take together, each."""
 
+LINGER_MS = 2_000
+"""How long the other side may take to close as well."""
+
 READ_BYTES = 64 << 10
 ROOM_BYTES = 1 << 20
 """How much may wait to be sent before less urgent things should wait."""
@@ -30,6 +33,10 @@ _MAGIC = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 class CannotOpen(Exception):
     """No tunnel could be opened; the message says why, and what to do where a person can do something."""
+
+
+class NotWanted(CannotOpen):
+    """A server answers, and does not want this agent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,11 +91,28 @@ class Tunnel:
         if not self.is_open:
             return
         self.is_open = False
-        self._loop.watch(self._channel.fileno())
         with suppress(OSError, ValueError):
             self._channel.send(encoded(Frame(CLOSE, b""), os.urandom(4)))
-        self._channel.close()
+            self._channel.shutdown(socket.SHUT_WR)
+        # A socket that is closed while something is unread takes back what it has sent, so the rest is read first.
+        self._loop.watch(self._channel.fileno(), readable=self._drop)
+        self._giving_up = self._loop.after(LINGER_MS, self._let_go)
         self.closed()
+
+    def _drop(self) -> None:
+        try:
+            is_over = not self._channel.recv(READ_BYTES)
+        except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            return
+        except OSError:
+            is_over = True
+        if is_over:
+            self._giving_up.cancel()
+            self._let_go()
+
+    def _let_go(self) -> None:
+        self._loop.watch(self._channel.fileno())
+        self._channel.close()
 
     def _watch(self) -> None:
         if self.is_open:
@@ -150,7 +174,8 @@ def open_tunnel(server: ControlAddress, path: str, loop: Loop, hear: Callable[[F
         rest = _upgraded(channel, server, path)
     except (OSError, CannotOpen) as error:
         channel.close()
-        raise CannotOpen(f"{server.url}: {error}") from None
+        kind = NotWanted if isinstance(error, NotWanted) else CannotOpen
+        raise kind(f"{server.url}: {error}") from None
     return Tunnel(channel, loop, hear, read=rest)
 
 
@@ -197,12 +222,12 @@ def _upgraded(channel: socket.socket, server: ControlAddress, path: str) -> byte
 def _check_answer(head: bytes, key: bytes) -> None:
     status, *lines = head.decode("latin-1").split("\r\n")
     code = status.split(" ")[1] if status.count(" ") else ""
-    if code in ("401", "403"):
-        raise CannotOpen(f"it refuses this agent ({code}): is its token revoked, or for another node?")
+    if code in ("401", "403", "404"):
+        raise NotWanted(f"it refuses this agent ({code}): is its token revoked, or for another node?")
     headers = {name.strip().lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
     expected = base64.b64encode(hashlib.sha1(key + _MAGIC, usedforsecurity=False).digest()).decode()
     if code != "101" or headers.get("sec-websocket-accept") != expected:
         raise CannotOpen(f"it does not accept agents ({status[:100]!r})")
 
 
-__all__ = ["PING", "CannotOpen", "ControlAddress", "Tunnel", "check_url", "open_tunnel"]
+__all__ = ["PING", "CannotOpen", "ControlAddress", "NotWanted", "Tunnel", "check_url", "open_tunnel"]

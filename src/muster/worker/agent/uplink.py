@@ -8,16 +8,19 @@ at a terminal. The supervisor's token never leaves the node: the agent adds it t
 """
 
 import json
+import os
 import socket
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from muster.attempt_token import AUTHORITIES
 from muster.home import Home
 from muster.worker.agent.frames import BINARY, TEXT, Frame
 from muster.worker.agent.mirror import Mirror
-from muster.worker.agent.tunnel import CannotOpen, ControlAddress, Tunnel, open_tunnel
+from muster.worker.agent.tunnel import CannotOpen, ControlAddress, NotWanted, Tunnel, open_tunnel
 from muster.worker.loop import Loop
 from muster.worker.supervisor_address import reach, supervisor_address
 
@@ -30,7 +33,8 @@ RETRY_MS = (200, 500, 1_000, 2_000, 5_000)
 """Pauses between tries to reach a control plane; the last is kept. It may be away for long, and jobs go on."""
 
 SILENT_MS = 20_000
-"""After how long without a word from the control plane, which pings twice a second, another connection is tried."""
+"""After how long without a word from the control plane another connection is tried. It pings every ten
+seconds at least."""
 
 DIALS_MOST = 64
 """Users at terminals of one node at the same time."""
@@ -43,18 +47,40 @@ class Post:
     home: Path
     node: str
     servers: tuple[ControlAddress, ...]
+    name: str = ""
+    """What the server calls it, if it is not for the node but for an allocation there."""
 
     @property
     def path(self) -> str:
-        """The path of the node's agent at each server."""
-        return f"/v1/agents/{self.node}"
+        """The path of the agent at each server."""
+        return f"/v1/agents/{self.name or self.node}"
+
+    @property
+    def access(self) -> dict[str, str]:
+        """The variables that tell its supervisor where Muster is, and whom to trust."""
+        variables = {"MUSTER_URL": ",".join(server.url for server in self.servers)}
+        authorities = next((server.authorities for server in self.servers if server.authorities), "")
+        return {**variables, AUTHORITIES: os.path.abspath(authorities)} if authorities else variables
 
 
 class Uplink:
     """Keeps the supervisor of a node connected with whichever control plane answers."""
 
-    def __init__(self, post: Post, loop: Loop, ensure_supervisor: Callable[[], str]) -> None:
-        """`ensure_supervisor` starts one where none lives, and returns why that was not possible."""
+    def __init__(
+        self,
+        post: Post,
+        loop: Loop,
+        ensure_supervisor: Callable[[], str],
+        *,
+        ended: Callable[[Tunnel], None] = Tunnel.close,
+    ) -> None:
+        """`ensure_supervisor` starts one where none lives, and returns why that was not possible.
+
+        `ended` is told when the supervisor hangs up, and may go on using the tunnel.
+        """
+        self.refused_s: float | None = None
+        """Since when every server that answers refuses this agent, by a monotonic clock; None while one takes it."""
+        self._ended = ended
         self._post = post
         self._loop = loop
         self._ensure_supervisor = ensure_supervisor
@@ -76,6 +102,11 @@ class Uplink:
             self._tries += 1
             self._loop.after(pause_ms, self.open)
 
+    @property
+    def has_sent_all(self) -> bool:
+        """True when the control plane has everything that workers have printed and measured."""
+        return self._mirror.is_level
+
     def close(self) -> None:
         """Hang up. The supervisor goes on."""
         if self._tunnel is not None:
@@ -90,9 +121,11 @@ class Uplink:
             tunnel = open_tunnel(server, self._post.path, self._loop, self._hear)
         except CannotOpen as error:
             supervisor.channel.close()
+            if isinstance(error, NotWanted):
+                self.refused_s = self.refused_s or time.monotonic()
             return str(error)
-        self._tunnel, self._tries = tunnel, 0
-        self._relay = Relay(tunnel, supervisor, self._loop)
+        self._tunnel, self._tries, self.refused_s = tunnel, 0, None
+        self._relay = Relay(tunnel, supervisor, self._loop, ended=self._ended)
         self._relay.closed = self._lost
         self._server = server
         self._is_heard = True
@@ -182,7 +215,16 @@ def _supervisor(post: Post) -> SupervisorLine | None:
 class Relay:
     """Passes bytes between a tunnel and a connection to the supervisor, until one of them ends."""
 
-    def __init__(self, tunnel: Tunnel, supervisor: SupervisorLine, loop: Loop) -> None:
+    def __init__(
+        self,
+        tunnel: Tunnel,
+        supervisor: SupervisorLine,
+        loop: Loop,
+        *,
+        ended: Callable[[Tunnel], None] = Tunnel.close,
+    ) -> None:
+        """`ended` decides what becomes of the tunnel when the supervisor hangs up."""
+        self._ended = ended
         self.closed: Callable[[], None] = lambda: None
         """Called once, when either side has ended."""
         self._tunnel = tunnel
@@ -236,7 +278,8 @@ class Relay:
         except OSError:
             data = b""
         if not data:
-            self.close()
+            self._loop.watch(self._channel.fileno())
+            self._ended(self._tunnel)
             return
         self._tunnel.send(BINARY, data)
         self._watch()

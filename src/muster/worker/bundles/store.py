@@ -27,6 +27,12 @@ from muster.worker.bundles.manifest import (
 FREE_LEAST_BYTES = 2 * 1024**3
 """Room that is left on the disk: the database and the output of jobs are on it too."""
 
+ASKED_MOST = 4_096
+"""How many blocks are asked for at once: more would be a long text of names."""
+
+ANSWER_BYTES = 16 * 1024**2
+"""Size of the blocks in an answer, but for the last of them. Some hundred nodes may ask at a time."""
+
 _DRAFT = ".new-"
 
 
@@ -90,6 +96,15 @@ class BundleStore:
             if digest(data) != name:
                 raise OSError(f"block {name} is damaged")
             yield data
+
+    def first(self, names: Iterable[str]) -> list[bytes]:
+        """The first of these blocks: at least one, and as many as fit into an answer. Raises `OSError`, as `read`."""
+        found: list[bytes] = []
+        for data in self.read(names):
+            found.append(data)
+            if sum(map(len, found)) >= ANSWER_BYTES:
+                break
+        return found
 
     def block_path(self, name: str) -> Path:
         """The file of a block."""

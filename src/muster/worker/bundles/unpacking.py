@@ -6,8 +6,9 @@
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from muster.worker.bundles.manifest import BadManifest, BundleEntry, BundleManifest
 from muster.worker.bundles.store import BundleStore
@@ -28,12 +29,30 @@ def unpack_command(store: Path, bundle: str, folder: Path, stamp: Path) -> tuple
 
     It makes the file `stamp`, which is older than all that is changed in the copy from then on.
     """
-    begin = f"import sys; sys.path.append({str(SOURCE)!r}); from muster.worker.bundles.unpacking import main"
-    call = f"{begin}; sys.exit(main(sys.argv[1:]))"
-    return (sys.executable, "-I", "-S", "-c", call, str(store), bundle, str(folder), str(stamp))
+    return isolated("muster.worker.bundles.unpacking", str(store), bundle, str(folder), str(stamp))
 
 
-def unpack(store: BundleStore, manifest: BundleManifest, folder: Path) -> None:
+def isolated(module: str, *words: str) -> tuple[str, ...]:
+    """The command that calls `main` of a module of Muster, and of nothing that the job has on Python's path."""
+    begin = f"import sys; sys.path.append({str(SOURCE)!r}); from {module} import main"
+    return (sys.executable, "-I", "-S", "-c", f"{begin}; sys.exit(main(sys.argv[1:]))", *words)
+
+
+class Blocks(Protocol):
+    """Where the contents of files come from."""
+
+    def read(self, blocks: Iterable[str]) -> Iterator[bytes]:
+        """The contents of these blocks. Raises `OSError` for one that is not there, or is not what it should be."""
+        ...
+
+
+def stamped(stamp: Path) -> None:
+    """Make the file that is older than all that is changed in a new copy."""
+    stamp.touch(mode=0o600)
+    os.utime(stamp, (UNPACKED_S + 1, UNPACKED_S + 1))
+
+
+def unpack(store: Blocks, manifest: BundleManifest, folder: Path) -> None:
     """Make the folder with everything of the bundle in it. Whoever finds the folder finds all of it."""
     draft = folder.with_name(f"{folder.name}{DRAFT}{os.urandom(8).hex()}")
     draft.mkdir(mode=0o700)
@@ -72,7 +91,7 @@ def _make_parents(folder: Path, made: dict[Path, None]) -> None:
     made[folder] = None
 
 
-def _write_file(store: BundleStore, entry: BundleEntry, path: Path) -> None:
+def _write_file(store: Blocks, entry: BundleEntry, path: Path) -> None:
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with os.fdopen(file, "wb") as stream:
         for data in store.read(entry.blocks):
@@ -91,8 +110,7 @@ def main(arguments: Sequence[str]) -> int:
         if manifest is None:
             raise OSError("it is not stored any more")
         unpack(store, manifest, Path(folder))
-        Path(stamp).touch(mode=0o600)
-        os.utime(stamp, (UNPACKED_S + 1, UNPACKED_S + 1))
+        stamped(Path(stamp))
     except (OSError, BadManifest) as error:
         problem = error.strerror if isinstance(error, OSError) and error.strerror else error
         sys.stderr.write(f"muster: the bundle {bundle[:12]} cannot be unpacked on this node: {problem}\n")

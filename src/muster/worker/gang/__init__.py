@@ -14,6 +14,7 @@ folder that only this user can open, the box. It needs the standard library alon
     step_records            which steps there were and how they ended, in a file
     process_usage           how a process ended, and what it used
     mpi                     what only MPI needs
+    ray_gang ray_node       a Ray cluster of the gang: how workers meet, and the node in each
     line                    connections and their messages
     started_commands        commands that run beside a worker
     file_names host_names   patterns in names of output files, and names of nodes that resolve

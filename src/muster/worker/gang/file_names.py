@@ -1,7 +1,8 @@
-"""Patterns in the names of output files, as `sbatch` and `srun` have them. Pure."""
+"""Patterns in the names of output files, as `sbatch` and `srun` have them, and the files."""
 
 import os
 import re
+import time
 from collections.abc import Mapping
 
 _PATTERN = re.compile(r"%(%|([0-9]{0,2})([AaJjNnstuxb]))")
@@ -46,6 +47,23 @@ def _value(letter: str, variables: Mapping[str, str]) -> str:
             return job if step is None else f"{job}.{step}"
         case _:
             return variables.get(_VARIABLES[letter], "batch" if letter == "s" else "0")
+
+
+FOLDER_S = 2.0
+"""How long the folder of an output file is waited for: submitit makes it once it knows the id of its job."""
+LOOK_S = 0.05
+
+
+def opened_in_time(path: str, *, append: bool) -> int:
+    """The same as `opened`, but a folder that is not there yet is waited for."""
+    deadline_s = time.monotonic() + FOLDER_S
+    while True:
+        try:
+            return opened(path, append=append)
+        except FileNotFoundError:
+            if time.monotonic() >= deadline_s:
+                raise
+        time.sleep(LOOK_S)
 
 
 def opened(path: str, *, append: bool) -> int:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 
 from muster.worker.gang.allocation import Allocation, EndSignal, ScriptRun
-from muster.worker.gang.file_names import file_name, opened
+from muster.worker.gang.file_names import file_name, opened_in_time
 from muster.worker.gang.process_list import send_signal
 from muster.worker.gang.process_usage import ProcessEnd, ended
 from muster.worker.gang.started_commands import SHELL, with_own_pid
@@ -128,7 +128,7 @@ class Script:
 
     def _pipe(self, name: str, *, log: int) -> int:
         try:
-            file = opened(name, append=self._run.append)
+            file = opened_in_time(name, append=self._run.append)
         except OSError as error:
             sys.stderr.write(f"slurmstepd: error: Could not open stdout file {name}: {error.strerror}\n")
             sys.stderr.flush()

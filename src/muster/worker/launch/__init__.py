@@ -12,6 +12,8 @@ training_path   the folder that puts `muster.train` on Python's path
 batch_jobs      what a batch job needs: its allocation, and the commands of Slurm on its path
 slurm_variables the variables that Slurm sets
 runtime_folder  the files that a worker and Muster share, outside of the home
+ray_gangs       what makes the workers of a gang the nodes of a Ray cluster
 secret_files    secrets by name
+contained       the container of a worker, for jobs with an image
 devices         which GPUs of the node are in use
 """

@@ -5,7 +5,7 @@ Pure: from a start to names and values.
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from muster.model.ids import NodeName
 from muster.model.instructions import StartWorkers
@@ -39,6 +39,10 @@ class WorkerPlace:
     """The folder with the hot tiers of all nodes that this one can read."""
     python_path: str
     """The folder with `muster.train`, and the path of the job behind it."""
+    is_elsewhere: bool = False
+    """True on another machine than the control plane's: no other node can read its disk."""
+    devices: Mapping[int, str] = field(default_factory=dict)
+    """What an engine calls the GPUs that Muster numbers; empty where both number alike."""
 
 
 def inherited(variables: Mapping[str, str]) -> Variables:
@@ -54,7 +58,7 @@ def environment(start: StartWorkers, worker: Worker, place: WorkerPlace) -> Vari
         "PYTHONPATH": place.python_path,
         **_identity(start, worker, place),
         **_checkpoints(start, place),
-        **_devices(worker),
+        **_devices(worker, place.devices),
         **meeting_variables(start, worker, place.meeting),
     }
 
@@ -95,7 +99,7 @@ def _checkpoints(start: StartWorkers, place: WorkerPlace) -> Variables:
         "MUSTER_HOT": place.hot_path,
     }
     nodes = _nodes(start)
-    if len(nodes) > 1 and place.node in nodes:
+    if len(nodes) > 1 and place.node in nodes and not place.is_elsewhere:
         variables["MUSTER_NEIGHBOUR"] = nodes[(nodes.index(place.node) + 1) % len(nodes)]
     if start.spec.checkpoint is not None:
         variables["MUSTER_CHECKPOINT_PATH"] = checkpoint_path(start.spec, start.job)
@@ -115,8 +119,8 @@ def _latest(start: StartWorkers, place: WorkerPlace, step: int) -> str:
     return f"{root}/{step_name(step)}"
 
 
-def _devices(worker: Worker) -> Variables:
-    devices = ",".join(str(gpu) for gpu in worker.gpus)
+def _devices(worker: Worker, names: Mapping[int, str]) -> Variables:
+    devices = ",".join(names.get(gpu, str(gpu)) for gpu in worker.gpus)
     # An empty list hides every device; leaving it out would show them all.
     variables = {"MUSTER_GPUS": devices, "CUDA_VISIBLE_DEVICES": devices}
     if worker.share_milli is not None:

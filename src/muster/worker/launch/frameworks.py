@@ -101,6 +101,8 @@ def meeting_variables(start: StartWorkers, worker: Worker, place: MeetingPlace) 
             return _mpi(place)
         case Launch.SLURM:
             return {}  # its own, which need more than the meeting place
+        case Launch.RAY:
+            return {}  # its address is known once its head is up
         case Launch.TORCHFT:
             return _replica_group(start, worker, place)
         case _:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from muster.attempt_token import secret_part
+from muster.attempt_token import AUTHORITIES, secret_part
 from muster.home import Home
 from muster.model.errors import Refused
 from muster.model.ids import NodeName
@@ -17,6 +17,8 @@ from muster.model.limits import STOP_GRACE_MS
 from muster.model.node_limits import SCRIPT_VARIABLE_BYTES
 from muster.model.resources import Request
 from muster.model.spec import Launch
+from muster.worker.containers.inside import WorkerContainer
+from muster.worker.containers.runtime import Runtime
 from muster.worker.gang.program import gang_program
 from muster.worker.gang.step_records import NAME as STEPS
 from muster.worker.launch.batch_jobs import (
@@ -42,9 +44,12 @@ from muster.worker.launch.command_lines import (
     shell_command,
     with_lighthouse,
 )
+from muster.worker.launch.contained import Contents, MountMissing, contain, outside
+from muster.worker.launch.devices import shown_devices
 from muster.worker.launch.environment import WorkerPlace, environment, inherited, job_path
 from muster.worker.launch.frameworks import MeetingPlace, hostfile, launched, lighthouse_program, needs_lighthouse
-from muster.worker.launch.runtime_folder import claim, give_back, give_back_if_empty, hot_folder, remove
+from muster.worker.launch.ray_gangs import ray_line
+from muster.worker.launch.runtime_folder import claim, give_back, give_back_if_empty, hot_folder, remove, scratch_folder
 from muster.worker.launch.secret_files import TOKEN, Given, SecretMissing, provisions
 from muster.worker.launch.setup_records import STAMP, record_folder, setup_folder, setup_key
 from muster.worker.launch.slurm_variables import allocation_of, slurm_variables, unless_named
@@ -54,13 +59,12 @@ from muster.worker.launch.working_copies import (
     NoRoomForCopy,
     claim_copy,
     copy_name,
+    fetch_line,
     give_back_copies,
     unpack_line,
 )
 from muster.worker.output.segments import attempt_folder
 from muster.worker.processes.cgroups import MEMORY, PIDS, Allowance, Cgroup, CgroupRoot, make_cgroup
-
-NOT_SENT = "files of a relative `workdir` are not sent to {}, which is another machine: name a folder there"
 
 
 class CannotStart(Exception):
@@ -96,6 +100,16 @@ class NodeContext:
         """The folder with the hot tiers of all nodes that this one can read. Each node writes to its own in it."""
         return hot_folder(self.home, self.variables)
 
+    @property
+    def scratch(self) -> Path:
+        """The folder for large files that go with this home."""
+        return scratch_folder(self.home, self.variables)
+
+    @property
+    def images(self) -> Path:
+        """The folder for image files, beside the checkpoints of nodes: on a large and fast disk."""
+        return self.hot.with_name("images")
+
     def claim_workers(self) -> None:
         """Make the folder `workers`, or take it if it exists. Raises `Refused` if another user has made it."""
         for folder in (self.workers.parent, self.workers):
@@ -115,8 +129,10 @@ class NodeContext:
         give_back(self.workers)
         with suppress(FileNotFoundError):  # the home may be gone, and then its checkpoints have no name any more
             hot = self.hot
-            give_back_copies(hot, self.node)
+            give_back_copies(self.scratch, self.node)
+            give_back_if_empty(self.images)
             give_back_if_empty(hot / self.node, hot, hot.parent)
+            give_back_if_empty(self.scratch)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,17 +168,29 @@ class LaunchSpec:
     """True for the worker that was the first of its gang when it was started."""
     tells_saves: bool
     """True when a save that it tells of counts for its gang: as its first worker, or because it may become that."""
+    container: WorkerContainer | None = None
+    """Where its commands run; None for a worker that runs on the node itself."""
+
+    def line_beside(self, line: str, *, has_terminal: bool) -> str:
+        """What a shell beside the worker runs, for a command where its program is."""
+        return line if self.container is None else self.container.line_beside(line, has_terminal=has_terminal)
 
 
-def equip(start: StartWorkers, worker: Worker, token: str, meeting: Meeting, context: NodeContext) -> LaunchSpec:
-    """Prepare everything for a worker, or raise `CannotStart`."""
+def equip(
+    start: StartWorkers,
+    worker: Worker,
+    token: str,
+    meeting: Meeting,
+    context: NodeContext,
+    runtime: Runtime | None = None,
+) -> LaunchSpec:
+    """Prepare everything for a worker, or raise `CannotStart`. With a `runtime` it runs in a container."""
     folder = context.workers / token
     try:
-        return _launch_spec(start, worker, folder, meeting, context)
-    except (SecretMissing, BundleMissing) as problem:
+        return _launch_spec(start, worker, folder, meeting, context, runtime)
+    except (SecretMissing, BundleMissing, MountMissing) as problem:
         remove(folder)
-        is_elsewhere = isinstance(problem, BundleMissing) and meeting.given is not None
-        raise Mistaken(NOT_SENT.format(context.node) if is_elsewhere else str(problem)) from None
+        raise Mistaken(str(problem)) from None
     except NoRoomForCopy as problem:
         remove(folder)
         raise CannotStart(f"node {context.node} cannot prepare the worker: {problem}") from None
@@ -179,32 +207,38 @@ def equip(start: StartWorkers, worker: Worker, token: str, meeting: Meeting, con
 
 
 def _launch_spec(
-    start: StartWorkers,
-    worker: Worker,
-    folder: Path,
-    meeting: Meeting,
-    context: NodeContext,
+    start: StartWorkers, worker: Worker, folder: Path, meeting: Meeting, context: NodeContext, runtime: Runtime | None
 ) -> LaunchSpec:
     secrets, found = provisions(context.home, start, meeting.given)
     context.claim_workers()
     context.claim_hot()
     folder.mkdir(mode=0o700)
     place = _place(start, worker, folder, meeting, context)
-    os.mkfifo(place.notice_path, 0o600)
-    os.mkdir(place.boards_path, 0o700)
-    once = record_folder(context.workers, start) if start.spec.setup or start.spec.bundle else None
-    workdir, unpack = _workdir(start, context, once)
-    allowance = _allowance(start.spec.role(worker.role).request, context)
+    setup = start.spec.setup if runtime is None else ""  # in a container, it changes what only this worker sees
+    once = record_folder(context.workers, start) if setup or start.spec.bundle else None
+    workdir, unpack = _workdir(start, context, once, elsewhere=None if meeting.given is None else found)
+    allowance = _allowance(start.spec.role(worker.role).request, context, runtime)
     cgroup = make_cgroup(context.cgroup_root, folder.name, allowance) if context.cgroup_root.folders else None
     interactive = start.spec.interactive if worker.rank == _lead(start) else None
-    variables = _variables(start, worker, place, folder, context)
-    scripts = {
-        UNPACK: unpack,
-        SETUP: _script(start.spec.setup, folder / "setup"),
-        RUN: _script(_run_line(start, worker, folder, place), folder / "run"),
-    }
-    # Not among the variables above, which a batch script finds in a file too.
+    # Not among those that a batch script finds in a file too.
     access = {name: text for name, text in found.items() if name not in dict(start.spec.env)}
+    given = {**access, **secrets}
+    run = _run_line(start, worker, folder, place)
+    if runtime is None:
+        variables, container = {**_variables(start, worker, place, folder, context), **given}, None
+    else:
+        contents = Contents(
+            folder=folder,
+            copy=workdir if unpack else "",
+            variables={**environment(start, worker, place), **given},
+            run=run,
+            umask=context.umask,
+            processes=_processes(context),
+            has_terminal=interactive is not None,
+        )
+        container = contain(start, worker, place, runtime, contents)
+        variables, run = outside(inherited(context.variables), start, folder.name), container.line
+    scripts = {UNPACK: unpack, SETUP: _script(setup, folder / "prepare"), RUN: _script(run, folder / "begin")}
     return LaunchSpec(
         command=shell_command(
             own=str(folder),
@@ -213,9 +247,10 @@ def _launch_spec(
             has_terminal=interactive is not None,
             groups=() if cgroup is None else cgroup.entrances,
             once="" if once is None else str(once),
-            key=setup_key(start, workdir) if start.spec.setup else "",
+            key=setup_key(start, workdir) if setup else "",
         ),
-        variables={**variables, **access, **secrets, **scripts},
+        variables={**variables, **scripts},
+        container=container,
         secrets=(*secrets.values(), *(secret_part(access[name]) for name in (TOKEN,) if name in access)),
         folder=folder,
         notice=Path(place.notice_path),
@@ -250,7 +285,7 @@ def _variables(
 
 def _place(start: StartWorkers, worker: Worker, folder: Path, meeting: Meeting, context: NodeContext) -> WorkerPlace:
     path = (str(provide(context.workers)), job_path(start, context.variables))
-    return WorkerPlace(
+    place = WorkerPlace(
         node=worker.node,
         meeting=_meeting_place(start, worker, folder, meeting),
         token=folder.name,
@@ -259,7 +294,12 @@ def _place(start: StartWorkers, worker: Worker, folder: Path, meeting: Meeting, 
         boards_path=str(folder / "boards"),
         hot_path=str(context.hot),
         python_path=os.pathsep.join(filter(None, path)),
+        is_elsewhere=meeting.given is not None,
+        devices=shown_devices(meeting.given, context.variables),
     )
+    os.mkfifo(place.notice_path, 0o600)
+    os.mkdir(place.boards_path, 0o700)
+    return place
 
 
 def _meeting_place(start: StartWorkers, worker: Worker, folder: Path, meeting: Meeting) -> MeetingPlace:
@@ -285,6 +325,8 @@ def _run_line(start: StartWorkers, worker: Worker, folder: Path, place: WorkerPl
     line = launched(start, worker)
     if needs_lighthouse(start.spec):
         return with_lighthouse(line, lighthouse_program(start.spec))
+    if start.spec.launch is Launch.RAY:
+        return ray_line(start, worker, folder, place.meeting, line)
     if start.spec.launch not in (Launch.MPI, Launch.SLURM):
         return line
     if worker.rank != _lead(start):
@@ -310,24 +352,42 @@ def _lead(start: StartWorkers) -> int:
     return min(other.rank for other in start.gang)
 
 
-def _workdir(start: StartWorkers, context: NodeContext, once: Path | None) -> tuple[str, str]:
-    """The folder that the worker runs in, and the line that makes it, if it is a copy of what was submitted."""
+def _workdir(
+    start: StartWorkers, context: NodeContext, once: Path | None, *, elsewhere: Mapping[str, str] | None
+) -> tuple[str, str]:
+    """The folder that the worker runs in, and the line that makes it, if it is a copy of what was submitted.
+
+    `elsewhere` is with what a machine elsewhere asks for what was submitted; None where it is stored.
+    """
     bundle = start.spec.bundle
     if bundle is not None and once is not None:
-        copy = claim_copy(context.hot, context.node, copy_name(start.job, start.attempt))
+        copy = claim_copy(context.scratch, context.node, copy_name(start.job, start.attempt))
+        if elsewhere is not None:
+            known = {name: context.variables[name] for name in ("MUSTER_URL", AUTHORITIES) if name in context.variables}
+            return str(copy), fetch_line(start.job, bundle.id, {**known, **elsewhere}, copy, once / STAMP)
         return str(copy), unpack_line(Home(context.home).bundles, start.spec.team, bundle.id, copy, once / STAMP)
     folder = working_folder(start.spec)
+    if start.spec.image:
+        return str(context.workers), ""  # what starts its container; it may be a folder of the image
     if not os.path.isdir(folder):
         raise Mistaken(f"the working directory {folder} does not exist: make it, or change `workdir`")
     return folder, ""
 
 
-def _allowance(request: Request, context: NodeContext) -> Allowance:
+def _allowance(request: Request, context: NodeContext, runtime: Runtime | None) -> Allowance:
+    """What its control group allows a worker. What starts a container is not limited: its runtime does that."""
+    if runtime is not None and runtime.limits_containers:
+        return Allowance()
     return Allowance(
         memory_bytes=request.memory_bytes or None,
         cpu_milli=request.cpu_milli or None,
-        processes=context.processes_max if context.cgroup_root.limits(PIDS) else None,
+        processes=_processes(context),
     )
+
+
+def _processes(context: NodeContext) -> int | None:
+    """How many processes a worker may have, where they can be counted."""
+    return context.processes_max if context.cgroup_root.limits(PIDS) else None
 
 
 def _script(text: str, file: Path) -> str:

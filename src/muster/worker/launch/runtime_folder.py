@@ -22,6 +22,10 @@ SCRATCH = "MUSTER_SCRATCH"
 SCRATCH_PARENT = Path("/var/tmp")
 """Where they are otherwise: on a disk, which `/tmp` need not be, and kept over a restart of the machine."""
 
+HOT = "MUSTER_HOT_FOLDER"
+"""The variable of a supervisor in an allocation that names the folder for hot checkpoints itself. Its home goes with
+the allocation, and the next one on the node is to find them, and to remove those that are not kept any more."""
+
 DRAFT = ".new-"
 """What stands between the name of a folder and a random end while it is being made."""
 
@@ -41,7 +45,14 @@ def runtime_folder(home: Path) -> Path:
 
 def hot_folder(home: Path, variables: Mapping[str, str]) -> Path:
     """The folder with the hot tiers of all nodes of a home, given the variables of a supervisor."""
-    return Path(variables.get(SCRATCH) or SCRATCH_PARENT) / _own_name(home) / "hot"
+    if variables.get(HOT):
+        return Path(variables[HOT])
+    return scratch_folder(home, variables) / "hot"
+
+
+def scratch_folder(home: Path, variables: Mapping[str, str]) -> Path:
+    """The folder of a home for large files: hot checkpoints and working copies."""
+    return Path(variables.get(SCRATCH) or SCRATCH_PARENT) / _own_name(home)
 
 
 def _own_name(home: Path) -> str:

@@ -37,6 +37,9 @@ class Given:
     """The variable with the token of the attempt. Where the server is, the node knows."""
     problem: str = ""
     """Why a secret is missing; empty when none is."""
+    devices: tuple[int, ...] = ()
+    """Where an engine numbers GPUs itself: those of this post as the control plane numbers them, in the order in which
+    the engine shows them. Empty where both number alike."""
 
 
 def given_to(home: Path, start: StartWorkers) -> dict[str, object]:
@@ -52,7 +55,8 @@ def given_by(body: Any) -> Given | None:
     """What a control plane has given; None when it gave nothing, because it is on the same machine."""
     match body:
         case {"secrets": dict(secrets), "access": dict(access)}:
-            return Given(secrets=secrets, access=access, problem=str(body.get("problem", "")))
+            devices = tuple(int(gpu) for gpu in body.get("devices", ()))
+            return Given(secrets=secrets, access=access, problem=str(body.get("problem", "")), devices=devices)
         case _:
             return None
 

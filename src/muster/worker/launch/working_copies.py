@@ -3,13 +3,13 @@
 The workers of an attempt on one node share a copy, so that what `setup` makes in it is there for all of them. It is
 unpacked by the first of them, and removed when the last is gone. Every attempt begins with what was submitted.
 
-    ROOT/work/NODE/JOB-ATTEMPT      a copy
-    ROOT/work/NODE/.gone-…          one that is being removed
+    work/NODE/JOB-ATTEMPT      a copy
+    work/NODE/.gone-…          one that is being removed
 """
 
 import os
 import shlex
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from muster.model.ids import JobId, NodeName
@@ -25,9 +25,9 @@ class NoRoomForCopy(Exception):
     """The disk of this node is too full for a copy."""
 
 
-def copies_root(hot: Path) -> Path:
-    """The folder with the working copies of all nodes: on the disk that hot checkpoints are on."""
-    return hot.with_name("work")
+def copies_root(scratch: Path) -> Path:
+    """The folder with the working copies of all nodes of a home."""
+    return scratch / "work"
 
 
 def copy_name(job: JobId, attempt: int) -> str:
@@ -35,9 +35,9 @@ def copy_name(job: JobId, attempt: int) -> str:
     return f"{job}-{attempt}"
 
 
-def claim_copy(hot: Path, node: NodeName, name: str) -> Path:
+def claim_copy(scratch: Path, node: NodeName, name: str) -> Path:
     """The path of a copy, in folders that are made if they are not there. The copy itself is not."""
-    root = copies_root(hot)
+    root = copies_root(scratch)
     for folder in (root.parent, root, root / node):
         claim(folder)
     return root / node / name
@@ -62,12 +62,20 @@ def unpack_line(bundles: Path, team: str, bundle: str, copy: Path, stamp: Path) 
     return f"exec {shlex.join(unpack_command(store.folder, bundle, copy, stamp))}"
 
 
+def fetch_line(job: JobId, bundle: str, access: Mapping[str, str], copy: Path, stamp: Path) -> str:
+    """What a shell runs to make a copy on a machine where the bundle is not, asking the server with these variables."""
+    from muster.worker.bundles.fetching import fetch_command  # noqa: PLC0415 (for jobs with a bundle only)
+
+    given = " ".join(f"{name}={shlex.quote(value)}" for name, value in access.items())
+    return f"{given} exec {shlex.join(fetch_command(job, bundle, copy, stamp))}"
+
+
 class WorkingCopies:
     """The copies of one node."""
 
-    def __init__(self, hot: Path, node: NodeName) -> None:
-        self._folder = copies_root(hot) / node
-        self._tier = HotTier(copies_root(hot), node)
+    def __init__(self, scratch: Path, node: NodeName) -> None:
+        self._folder = copies_root(scratch) / node
+        self._tier = HotTier(copies_root(scratch), node)
 
     def keep_only(self, living: Callable[[], Collection[str]]) -> None:
         """Remove all copies but these. Returns at once. It is not asked which these are when there is no copy."""
@@ -84,8 +92,8 @@ class WorkingCopies:
         self._tier.sweep(os.listdir(self._folder) if self._folder.is_dir() else ())
 
 
-def give_back_copies(hot: Path, node: NodeName) -> None:
+def give_back_copies(scratch: Path, node: NodeName) -> None:
     """Remove all copies of a node. Call it when no worker is left."""
-    root = copies_root(hot)
+    root = copies_root(scratch)
     remove(root / node)
     give_back_if_empty(root)

@@ -92,6 +92,12 @@ class OutputBudget:
         self._rows[row] = job
         return row
 
+    def note(self, job: JobId, attempt: int, rank: int, text: bytes) -> None:
+        """Add a line of Muster to the output of a worker that has no process."""
+        log = self.segments(job, attempt, rank)
+        log.write(text)
+        log.close()
+
     def _closed(self, row: Segments) -> None:
         self._rows.pop(row, None)
 

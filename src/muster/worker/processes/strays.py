@@ -20,10 +20,17 @@ SUPERVISOR_PATIENCE_S = 5.0
 
 WORKER_PATIENCE_S = 5.0
 
+BADGE_CHARS = 8
+
 
 def badge(home: Path, node: str) -> str:
     """The prefix of the tokens of a node's workers, whatever its files say."""
-    return hashlib.sha256(f"{home}\0{node}".encode("utf-8", "surrogateescape")).hexdigest()[:8]
+    return hashlib.sha256(f"{home}\0{node}".encode("utf-8", "surrogateescape")).hexdigest()[:BADGE_CHARS]
+
+
+def badge_of(token: str) -> str:
+    """The badge that a token begins with."""
+    return token[:BADGE_CHARS]
 
 
 def end_strays(home: Path, node: str, known: Container[str], *, but: int = 0) -> tuple[str, ...]:

@@ -36,10 +36,24 @@ def kill_together(find: Callable[[], list[ProcessEntry]]) -> None:
 class ProcessTree:
     """The processes of one worker."""
 
-    def __init__(self, *, token: str, main: int, cgroup: Cgroup | None) -> None:
+    def __init__(
+        self,
+        *,
+        token: str,
+        main: int,
+        cgroup: Cgroup | None,
+        leader: Callable[[], int | None] | None = None,
+        is_scattered: bool = False,
+    ) -> None:
+        """`leader` returns the first process of the worker's container, by its own word. It leads a group of its own.
+
+        `is_scattered` says that processes need not be descendants of the supervisor: a service has started them.
+        """
         self._signs = Signs(token=token, main=main)
         self._main = main
         self._cgroup = cgroup
+        self._leader = leader
+        self.is_scattered = is_scattered
 
     def is_gone(self, mains: frozenset[int]) -> bool:
         """True when no process of it is alive. `mains` are the first processes of all workers, which are no strays."""
@@ -47,20 +61,34 @@ class ProcessTree:
             return False
         return not self._strays(mains)
 
+    @property
+    def group(self) -> int | None:
+        """The process group that gets the signals to leave; None while a container has not begun.
+
+        What waits for a container is left alone: it would pass the signal on to one process only. A process that only
+        says that it leads the container is left alone too.
+        """
+        if self._leader is None:
+            return self._main
+        leader = self._leader()
+        return leader if leader is not None and leader > 1 and self.owns(leader) else None
+
     def group_is_alive(self) -> bool:
-        """True while a process is left in the worker's process group, which gets the signals to leave."""
+        """True while a process is left in the group that gets the signals to leave."""
+        group = self.group
+        if group is None or not self.signal_group(0):
+            return False
+        return any(each.group == group and each.is_alive for each in everybody().values())
+
+    def signal_group(self, number: int) -> bool:
+        """Signal the processes that have not left their process group. False when there are none."""
+        group = self.group
         try:
-            os.killpg(self._main, 0)
+            if group is not None:
+                os.killpg(group, number)
         except (ProcessLookupError, PermissionError):
             return False
-        return any(each.group == self._main and each.is_alive for each in everybody().values())
-
-    def signal_group(self, number: int) -> None:
-        """Signal the processes that have not left the process group in which the worker was started."""
-        try:
-            os.killpg(self._main, number)
-        except (ProcessLookupError, PermissionError):
-            return
+        return group is not None
 
     def kill(self, mains: frozenset[int]) -> None:
         """Kill everything that is found now. The next call finds what is forked meanwhile."""
@@ -92,5 +120,6 @@ class ProcessTree:
         return descendants([self._main, *self._strays(mains)], everybody())
 
     def _strays(self, mains: frozenset[int]) -> list[int]:
-        """Orphans of this worker: children of the supervisor that it did not start itself."""
-        return [pid for pid in children() if pid not in mains and self.owns(pid)]
+        """Orphans of this worker: children of the supervisor, or of any process, that it did not start itself."""
+        candidates = [pid for pid in everybody() if pid != self._main] if self.is_scattered else children()
+        return [pid for pid in candidates if pid not in mains and self.owns(pid)]

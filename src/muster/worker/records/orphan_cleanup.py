@@ -17,7 +17,7 @@ from muster.locks import has_locked
 from muster.model.ids import NodeName
 from muster.processes import ProcessEntry
 from muster.worker.gang.companion import FINISHED
-from muster.worker.launch.runtime_folder import exit_record, hot_folder, remove, runtime_folder
+from muster.worker.launch.runtime_folder import exit_record, remove, runtime_folder, scratch_folder
 from muster.worker.launch.working_copies import give_back_copies
 from muster.worker.messages import encoded
 from muster.worker.output.segments import Segments, log_folder
@@ -159,7 +159,7 @@ def sweep(folder: Path) -> tuple[str, ...]:
         finally:
             journal.close()
         if not alive:
-            give_back_copies(hot_folder(home, os.environ), NodeName(folder.name))
+            give_back_copies(scratch_folder(home, os.environ), NodeName(folder.name))
     seated = (f"rank {seat.rank} of {seat.job}, attempt {seat.attempt} (process {seat.pid})" for seat in alive)
     return (*strays, *seated)
 

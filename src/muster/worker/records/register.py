@@ -76,6 +76,18 @@ class RegisteredGang:
         """True when nothing of it is alive or about to be."""
         return all(seat.end is not None for seat in self.seats.values())
 
+    @property
+    def alive(self) -> Body:
+        """The part of it that may be running, as a greeting says it."""
+        workers = [seat.worker or {"rank": seat.rank} for seat in self.seats.values() if seat.end is None]
+        return {
+            "job": self.job,
+            "attempt": self.attempt,
+            "generation": self.generation,
+            "spec": self.spec,
+            "workers": workers,
+        }
+
 
 class Register:
     """The state of one node, changed by entries only."""

@@ -8,6 +8,6 @@ shard_reports upload_reports  what was saved, and what was copied to durable sto
 report_rate                   how often a job may report on its checkpoints
 metrics_file                  what jobs measure of themselves
 uploads                       a process for each job that copies its checkpoints
-hot_tier                      the checkpoints on the node's disk, and when they are removed
+hot_tier runs_over            the checkpoints on the node's disk, and when they are removed
 stack_dumps                   where processes are, when they are asked
 """

@@ -13,6 +13,9 @@ from pathlib import Path
 
 from muster.model.node_limits import HOT_KEPT_S
 
+UNSENT = ".unsent"
+"""The note of an uploader (`muster.train.uploader`) that not everything of a run is sent."""
+
 GONE = ".gone-"
 """How the names of folders begin that are being removed."""
 
@@ -28,7 +31,10 @@ class HotTier:
         self._folder = root / node
 
     def remove(self, runs: Iterable[str]) -> None:
-        """Remove everything of these runs. Returns at once."""
+        """Remove everything of these runs, except what is in no other place yet. Returns at once."""
+        self._removed(run for run in runs if _RUN.fullmatch(run) and not self._is_unsent(run))
+
+    def _removed(self, runs: Iterable[str]) -> None:
         with self._opened() as place:
             if place is None:
                 return
@@ -42,9 +48,13 @@ class HotTier:
             names = [] if place is None else os.listdir(place)
         before_s = time.time() - HOT_KEPT_S
         old = [name for name in names if name not in living and self._is_older(name, before_s)]
-        self.remove(old)
+        self._removed(old)
         if any(name.startswith(GONE) for name in names):
             self._clear()
+
+    def _is_unsent(self, run: str) -> bool:
+        """True when an uploader could not send all of a run, and left a note."""
+        return os.path.lexists(self._folder / run / UNSENT)
 
     def _is_older(self, run: str, than_s: float) -> bool:
         """True when neither the folder of the run nor one of its checkpoints was changed since."""

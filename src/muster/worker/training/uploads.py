@@ -21,6 +21,8 @@ from muster.model.node_limits import (
     UPLOAD_LOG_FILES,
     UPLOAD_NICE,
     UPLOAD_PAUSE_MAX_MS,
+    UPLOAD_TRIES_MOST,
+    UPLOAD_TRY_PAUSE_MS,
 )
 from muster.worker.launch.command_lines import RUN, SETUP
 from muster.worker.launch.environment import TOKEN_VARIABLE
@@ -194,6 +196,8 @@ class Uploads:
         """Jobs that train here, each with a worker whose environment the uploader gets."""
         self._running: dict[JobId, Upload] = {}
         self._failures: dict[JobId, int] = {}
+        self._unsent: dict[JobId, tuple[TrainingWorker, int]] = {}
+        """Jobs that are over and of which not everything could be sent, and how often that was tried again."""
         self._is_ending = False
         self.ended: Callable[[str], None] = lambda _: None
         """Called with a run when its uploader has ended and no other is started."""
@@ -215,6 +219,7 @@ class Uploads:
             (
                 *(each.run for each in self._running.values()),
                 *(each.launch_spec.variables["MUSTER_RUN_ID"] for each in self._wanted.values()),
+                *(each.launch_spec.variables["MUSTER_RUN_ID"] for each, _ in self._unsent.values()),
             )
         )
 
@@ -229,6 +234,7 @@ class Uploads:
             known is None or known.attempt < worker.attempt
         ):
             self._wanted[worker.job] = worker
+            self._unsent.pop(worker.job, None)
             self._failures[worker.job] = 0
             self._start(worker.job)
 
@@ -245,6 +251,7 @@ class Uploads:
         """Kill all uploaders, and start none any more."""
         self._is_ending = True
         self._wanted.clear()
+        self._unsent.clear()
         for each in self._running.values():
             each.kill()
 
@@ -254,10 +261,14 @@ class Uploads:
         del self._running[job]
         gone.end()
         # It was told before it could listen.
-        is_unready = gone.is_told and os.waitstatus_to_exitcode(status) == -signal.SIGTERM
+        code = os.waitstatus_to_exitcode(status)
+        is_unready = gone.is_told and code == -signal.SIGTERM
         if job not in self._wanted and is_unready:
             self._finish(gone.worker)
+        elif job not in self._wanted and code != 0 and self._tries_again(gone.worker):
+            pass
         elif job not in self._wanted:
+            self._unsent.pop(job, None)
             self.ended(gone.run)
         elif gone.is_told or time.monotonic() - gone.began_s > UPLOAD_PAUSE_MAX_MS / 1000:
             self._failures[job] = 0
@@ -278,6 +289,19 @@ class Uploads:
             self._launch(worker, self._program)
         except (OSError, ValueError):  # out of processes, files or disk; a value that no environment can hold
             self._start_later(job)
+
+    def _tries_again(self, worker: TrainingWorker) -> bool:
+        """Not everything was sent, because storage cannot be reached, say: try again later; False after many times."""
+        _, tries = self._unsent.get(worker.job, (worker, 0))
+        if self._is_ending or tries >= UPLOAD_TRIES_MOST:
+            return False
+        self._unsent[worker.job] = (worker, tries + 1)
+        self._loop.after(UPLOAD_TRY_PAUSE_MS, partial(self._try_again, worker))
+        return True
+
+    def _try_again(self, worker: TrainingWorker) -> None:
+        if worker.job in self._unsent and worker.job not in self._running:
+            self._finish(worker)
 
     def _finish(self, worker: TrainingWorker) -> None:
         """Copy what is left of a job that has no worker here any more."""

@@ -183,3 +183,8 @@ def test_torchrun_is_put_around_one_python_program_only(launch: Launch, run: str
 )
 def test_mpirun_is_put_around_one_command_only(run: str, expected: str) -> None:
     assert launched(a_start(Launch.MPI, run), GANG[0]) == expected
+
+
+def test_a_cluster_of_ray_has_no_address_before_its_head_is_up() -> None:
+    assert meeting_variables(a_start(Launch.RAY), GANG[2], HERE) == {}
+    assert launched(a_start(Launch.RAY, "python tune.py"), GANG[2]) == "python tune.py"

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from muster.model.node_limits import HOT_KEPT_S
-from muster.worker.training.hot_tier import HotTier
+from muster.train import uploader
+from muster.worker.training.hot_tier import UNSENT, HotTier
 
 
 @pytest.fixture
@@ -86,3 +87,21 @@ def test_a_removal_does_not_keep_its_caller_waiting(tmp_path: Path) -> None:
     a_run(tmp_path, "one")
     HotTier(tmp_path / "hot", "n1").remove(["one"])
     assert "one" not in left(tmp_path)
+
+
+def test_what_is_nowhere_else_stays_until_nobody_has_asked_about_it_for_days(tier: HotTier, tmp_path: Path) -> None:
+    (a_run(tmp_path, "unsent") / UNSENT).touch()
+    a_run(tmp_path, "sent")
+    tier.remove(["unsent", "sent"])
+    assert left(tmp_path) == ["unsent"]
+    old = a_run(tmp_path, "old")
+    (old / UNSENT).touch()
+    for path in (old / UNSENT, old):
+        os.utime(path, (1, 1))
+    os.utime(old / "step-000000000001", (1, 1))
+    tier.sweep(())
+    assert left(tmp_path) == ["unsent"]
+
+
+def test_the_note_of_an_uploader_is_the_one_that_the_supervisor_looks_for() -> None:
+    assert UNSENT == uploader.UNSENT

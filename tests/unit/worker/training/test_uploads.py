@@ -218,3 +218,36 @@ def test_one_that_waits_to_be_started_again_copies_what_is_left_when_the_job_has
     node.until(lambda: node.uploads.is_empty)
     assert "until idle" in node.log()
     assert node.uploads.runs == frozenset()
+
+
+def test_what_could_not_be_sent_when_the_job_was_over_is_tried_again_and_its_run_is_kept(
+    node: _Node, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(uploads_module, "UPLOAD_TRY_PAUSE_MS", 1)
+    over: list[str] = []
+    node.uploads.ended = over.append
+    failing = 'echo "$MUSTER_RUN_ID $*"; [ "$*" ] || sleep 60; [ -e "$STAY" ] && exit 1; exit 0'
+    node.uploads._program = ("/bin/sh", "-c", failing, "sh")
+    node.uploads.wanted(node.worker())
+    node.until(lambda: "run-1" in node.log())
+    node.uploads.over(JOB)
+    node.until(lambda: node.log().count("--until-idle") >= 3)
+    assert not over
+    assert node.uploads.runs == {"run-1"}
+    (node.folder / "stay").unlink()
+    node.until(lambda: over)
+    assert (over, node.uploads.runs) == (["run-1"], frozenset())
+
+
+def test_what_cannot_be_sent_is_not_tried_for_ever(node: _Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uploads_module, "UPLOAD_TRY_PAUSE_MS", 1)
+    monkeypatch.setattr(uploads_module, "UPLOAD_TRIES_MOST", 2)
+    over: list[str] = []
+    node.uploads.ended = over.append
+    node.uploads._program = ("/bin/sh", "-c", 'echo "$MUSTER_RUN_ID $*"; [ "$*" ] || sleep 60; exit 1', "sh")
+    node.uploads.wanted(node.worker())
+    node.until(lambda: "run-1" in node.log())
+    node.uploads.over(JOB)
+    node.until(lambda: over)
+    assert node.log().count("--until-idle") == 3
+    assert node.uploads.runs == frozenset()

@@ -45,13 +45,13 @@ class Agreements:
         """Requests to save that came before all ranks had boards: a gang that is still loading saves once it can."""
         self._is_looking = False
 
-    def heard(self, progress: RankProgress) -> None:
-        """A node reports how far a rank is."""
+    def heard(self, post: NodeName, progress: RankProgress) -> None:
+        """A supervisor reports how far a rank is. `post` is where it serves, which is where announcements go."""
         agreement = self._of(progress.job, progress.attempt)
         if agreement is None:
             return
         news = RankNews(
-            node=progress.node,
+            node=post,
             worker=progress.worker,
             world=progress.world,
             step=progress.step,

@@ -75,4 +75,5 @@ def _stored(line: dict[str, Any]) -> FoundCheckpoint:
         is_verified=line["verified"],
         places=tuple(line["where"]),
         problems=tuple(line["problems"]),
+        unread=one_line(str(line["unread"])[-CHECKPOINT_ERRAND_CHARS:]),
     )

@@ -1,4 +1,4 @@
-"""What the backend and its nodes tell each other about training: steps to agree on, stacks, and runs that are over."""
+"""What the backend and its nodes tell each other about training: steps to agree on, stacks, runs, images."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
@@ -13,12 +13,12 @@ from muster.worker.service import Message
 RUNS_OVER_KEPT = 1_000
 """How many runs that are over are kept for nodes that are away. What they miss, they remove by themselves in time."""
 
-SIGNALS_KEPT = 1_000
-"""How many signals may wait for the backend's own thread, which sends them at once."""
+NOTES_KEPT = 1_000
+"""How many signals and hints may wait for the backend's own thread, which sends them at once."""
 
 
 class TrainingTalk:
-    """Between one backend and all of its nodes. `stacks`, `signal` and `end_runs` may be called on any thread."""
+    """Between one backend and all of its nodes. Its first four methods may be called on any thread."""
 
     def __init__(self, loop: Loop, links: Mapping[NodeName, Link], ring: Callable[[], None]) -> None:
         """`ring` makes the backend's own thread call `send`."""
@@ -26,7 +26,7 @@ class TrainingTalk:
         self.agreements = Agreements(loop, self._say, self._understands)
         self._ring = ring
         self._stacks = StackQuestions()
-        self._signals: deque[tuple[NodeName, Message]] = deque(maxlen=SIGNALS_KEPT)
+        self._notes: deque[tuple[NodeName, Message]] = deque(maxlen=NOTES_KEPT)
         self._news: deque[str] = deque(maxlen=RUNS_OVER_KEPT)
         self._over: deque[str] = deque(maxlen=RUNS_OVER_KEPT)
         """The last runs that are over. A node that was away hears of them when it greets."""
@@ -39,22 +39,24 @@ class TrainingTalk:
 
     def signal(self, job: JobId, nodes: Iterable[NodeName], number: int, *, script_only: bool) -> None:
         """Have nodes signal the processes of a job. Nodes whose supervisors are older than the message are left out."""
-        able = [node for node in nodes if node in self._links and self._links[node].hello.get("signals") is True]
         message = {"signal": {"job": job, "number": number, "script_only": script_only}}
-        self._signals.extend((node, message) for node in able)
-        self._ring()
+        self._note("signals", nodes, message)
 
     def end_runs(self, runs: Iterable[str]) -> None:
         """These runs are over for good."""
         self._news.extend(runs)
         self._ring()
 
+    def pull_ahead(self, node: NodeName, images: tuple[str, ...]) -> None:
+        """Have images on a node before jobs need them. What an engine gives away for a while has no time for that."""
+        self._note("pulls_ahead", (node,), {"pull_ahead": list(images)})
+
     def send(self) -> None:
         """Send what was asked for on other threads."""
         for node, question in self._stacks.unasked():
             self._say(node, {"stacks": question})
-        while self._signals:
-            self._say(*self._signals.popleft())
+        while self._notes:
+            self._say(*self._notes.popleft())
         news = [self._news.popleft() for _ in range(len(self._news))]
         self._over.extend(news)
         for node in self._links if news else ():
@@ -77,6 +79,12 @@ class TrainingTalk:
     def _tell_over(self, node: NodeName, runs: list[str]) -> None:
         if runs and self._understands(node):
             self._say(node, {"over": runs})
+
+    def _note(self, known_as: str, nodes: Iterable[NodeName], message: Message) -> None:
+        """Send a message soon, to those nodes that know such messages."""
+        able = [node for node in nodes if node in self._links and self._links[node].hello.get(known_as) is True]
+        self._notes.extend((node, message) for node in able)
+        self._ring()
 
     def _say(self, node: NodeName, message: Message) -> None:
         if node in self._links:
