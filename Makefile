@@ -8,6 +8,8 @@ COMPILED := .venv-compiled
 COMPILED_READY := $(COMPILED)/.ready
 INTEGRATIONS := .venv-integrations
 INTEGRATIONS_READY := $(INTEGRATIONS)/.ready
+RAY := .venv-ray
+RAY_READY := $(RAY)/.ready
 TRAINERS := lightning pytorch-lightning lightning-utilities torchmetrics transformers accelerate tokenizers huggingface-hub safetensors \
 	regex hf-xet httpx2 httpcore2 truststore tqdm psutil
 # With all that they need, because they want older versions of what Muster has and work with these too.
@@ -37,7 +39,7 @@ MINUTES ?= 60
 ONLY ?=
 RESULTS ?= build/chaos.jsonl
 # What compiled code can break: all of it, and what `make test` runs of it, with a server and one that is killed.
-ON_COMPILED := tests/unit tests/property tests/contract tests/simulation tests/api tests/e2e tests/crash tests/local tests/launchers tests/chaos tests/failover
+ON_COMPILED := tests/unit tests/property tests/contract tests/simulation tests/api tests/e2e tests/crash tests/local tests/containers tests/launchers tests/chaos tests/failover
 QUICK_ON_COMPILED := tests/unit/core tests/unit/engine tests/unit/live tests/unit/store tests/contract/test_state_store.py \
 	tests/contract/test_engine_on_a_store.py tests/property/test_codec.py tests/property/test_engine.py \
 	tests/simulation/test_determinism.py tests/simulation/test_parity.py tests/e2e/test_command_line.py \
@@ -45,7 +47,7 @@ QUICK_ON_COMPILED := tests/unit/core tests/unit/engine tests/unit/live tests/uni
 	'tests/crash/test_control_plane.py::test_a_kill_loses_no_job_runs_none_twice_and_disturbs_none[send.after]'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-torch test services compiler check compiled integrations lint bench soak chaos proof web screenshots docs golden format clean
+.PHONY: help demo demo-torch test services compiler check compiled integrations engines lint bench soak chaos proof web screenshots docs golden format clean
 
 help: ## Say what can be made
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -57,8 +59,8 @@ demo: $(READY) ## Start a cluster of virtual nodes on this machine and watch a s
 demo-torch: $(READY) ## The same with a small GPT in PyTorch as the training that survives
 	$(BIN)/muster demo --training examples/survive/train.py
 
-test: services lint web ## Everything: linters, types, contracts, the dashboard, all tests, coverage
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal --strict-skips --cov --cov-branch --ignore tests/simulation --ignore tests/integrations
+test: services lint web $(RAY_READY) ## Everything: linters, types, contracts, the dashboard, all tests, coverage
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal --strict-skips --cov --cov-branch --durations 25 -m "not engines_only" --ignore tests/simulation --ignore tests/integrations
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal --strict-skips tests/simulation
 	$(MAKE) $(COMPILED_READY)
 	$(ON_WHEEL) $(QUICK_ON_COMPILED)
@@ -71,11 +73,16 @@ services: ## Install what the tests need beside Python, or say what is missing
 	command -v sqlite3 >/dev/null || missing="$$missing sqlite3"; \
 	command -v openssl >/dev/null || missing="$$missing openssl"; \
 	command -v flock >/dev/null || missing="$$missing util-linux"; \
+	command -v slurmctld >/dev/null || [ -x /usr/sbin/slurmctld ] || missing="$$missing slurmctld slurmd slurm-client munge slurm-wlm-basic-plugins"; \
+	command -v podman >/dev/null || missing="$$missing podman"; \
+	command -v runc >/dev/null || missing="$$missing runc"; \
+	command -v ip >/dev/null || missing="$$missing iproute2"; \
+	command -v docker-registry >/dev/null || missing="$$missing docker-registry"; \
 	if [ -z "$$missing" ]; then :; \
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $$missing; \
 	else \
-		echo "The tests start a PostgreSQL server, a browser and MPI programs of their own. Missing: apt install$$missing" >&2; exit 1; \
+		echo "The tests start a PostgreSQL server, a Slurm, a browser, MPI programs and containers of their own. Missing: apt install$$missing" >&2; exit 1; \
 	fi
 
 compiler: ## Install what compiling needs, or say what is missing
@@ -90,11 +97,16 @@ compiler: ## Install what compiling needs, or say what is missing
 check: lint ## What to run before each commit; under three minutes
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal --strict-skips tests/unit tests/property tests/style
 
-compiled: services $(COMPILED_READY) ## Everything that compiled code can break, on the wheel as users get it
+compiled: services $(COMPILED_READY) $(RAY_READY) ## Everything that compiled code can break, on the wheel as users get it
 	$(ON_WHEEL) $(ON_COMPILED)
 
-integrations: services $(INTEGRATIONS_READY) ## Gangs of frameworks that are too heavy for `make test`: JAX, torchft, elastic torchrun, Lightning, tools on Slurm
-	$(INTEGRATIONS)/bin/python -m pytest --strict-skips tests/integrations
+integrations: services $(INTEGRATIONS_READY) ## Gangs of frameworks that are too heavy for `make test`: JAX, torchft, elastic torchrun, Lightning, tools on Slurm, Google storage
+	@# Programs that came with packages, such as torchrun, are where these were installed.
+	PATH="$(CURDIR)/$(INTEGRATIONS)/bin:$(CURDIR)/$(BIN):$$PATH" \
+		$(INTEGRATIONS)/bin/python -m pytest --strict-skips tests/integrations $(ONLY)
+
+engines: services $(READY) $(RAY_READY) ## Gangs on real engines underneath, and what is done there behind Muster's back: Slurm, Kubernetes, Ray
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal --strict-skips tests/engines tests/launchers/test_ray.py
 
 lint: $(READY) ## Format, lint, types and import contracts, without tests
 	$(BIN)/ruff format --check .
@@ -102,7 +114,7 @@ lint: $(READY) ## Format, lint, types and import contracts, without tests
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(COMPILED_READY) ## Measure how fast the core decides, plain and compiled, and the rest as it is installed
+bench: $(COMPILED_READY) $(RAY_READY) ## Measure how fast the core decides, plain and compiled, and the rest as it is installed
 	$(BIN)/python -m benchmarks.core
 	$(COMPILED)/bin/python -m benchmarks.core
 	$(BIN)/python -m benchmarks.replay
@@ -113,7 +125,11 @@ bench: $(COMPILED_READY) ## Measure how fast the core decides, plain and compile
 	$(COMPILED)/bin/python -m benchmarks.flood
 	$(COMPILED)/bin/python -m benchmarks.store
 	$(COMPILED)/bin/python -m benchmarks.supervisor
+	$(BIN)/python -m benchmarks.slurm_start
+	$(BIN)/python -m benchmarks.ray_start
+	$(BIN)/python -m benchmarks.admission
 	$(BIN)/python -m benchmarks.checkpoints
+	$(COMPILED)/bin/python -m benchmarks.fleet
 	$(COMPILED)/bin/python -m benchmarks.dashboard
 
 soak: $(READY) ## Ten thousand fault schedules and what waiting jobs are told, or some: make soak SEEDS=357..358 SITUATIONS=0..20
@@ -155,7 +171,7 @@ format: $(READY) ## Format the code and fix what can be fixed by itself
 
 clean: ## Remove the environments and everything generated
 	rm -rf web/node_modules web/src/api/schema.ts $(dir $(DASHBOARD))
-	rm -rf $(VENV) $(COMPILED) $(INTEGRATIONS) build dist .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .schemathesis
+	rm -rf $(VENV) $(COMPILED) $(INTEGRATIONS) $(RAY) build dist .coverage .coverage.* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache .schemathesis
 	find src tests benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 $(READY): pyproject.toml constraints.txt
@@ -185,10 +201,17 @@ $(INTEGRATIONS_READY): $(READY)
 	@$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
 		> "$$($(INTEGRATIONS)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/packages.pth"
 	@echo "$(CURDIR)/src" > "$$($(INTEGRATIONS)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/muster.pth"
-	$(INTEGRATIONS)/bin/pip install --quiet --disable-pip-version-check -c constraints.txt jax opentelemetry-exporter-otlp-proto-http opentelemetry-sdk
+	$(INTEGRATIONS)/bin/pip install --quiet --disable-pip-version-check -c constraints.txt jax opentelemetry-exporter-otlp-proto-http opentelemetry-sdk \
+		gcsfs gcp-storage-emulator
 	@# Without what they need: their PyTorch is the one that is there.
 	$(INTEGRATIONS)/bin/pip install --quiet --disable-pip-version-check --no-deps -c constraints.txt torchft-nightly $(TRAINERS) \
 		$(SLURM_TOOLS)
+	@touch $@
+
+# A Ray of its own: 280 MB that only some tests need, and that Muster itself never imports.
+$(RAY_READY): constraints.txt
+	$(PYTHON) -m venv $(RAY)
+	$(RAY)/bin/pip install --quiet --disable-pip-version-check -c constraints.txt ray
 	@touch $@
 
 # The packages of the first environment, and Muster as a wheel in front of them: what is measured and tested there

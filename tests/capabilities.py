@@ -48,6 +48,11 @@ def _compiler() -> bool:
     return shutil.which("cc") is not None
 
 
+def _containers() -> bool:
+    """Programs for containers, and a machine where their file systems can be mounted."""
+    return all(shutil.which(program) for program in ("podman", "runc")) and is_there("mounting")
+
+
 def _limits(controller: str, *files: str) -> bool:
     """Make a group below the one that this process is in, and see whether it has a file to write the limit into."""
     for line in Path("/proc/self/cgroup").read_text("utf-8").splitlines():
@@ -87,6 +92,7 @@ def _group_has(parent: Path, files: tuple[str, ...]) -> bool:
 CAPABILITIES: dict[str, Callable[[], bool]] = {
     "mounting": _mounting,
     "a compiler": _compiler,
+    "containers": _containers,
     "limits of processes": lambda: _limits("pids", "pids.max"),
     "limits of processors": lambda: _limits("cpu", "cpu.max", "cpu.cfs_quota_us"),
 }

@@ -18,7 +18,10 @@ from tests.capabilities import (  # noqa: F401 (hooks)
     pytest_runtest_makereport,
     pytest_terminal_summary,
 )
+from tests.kube.cluster import KubeCluster, running_kubernetes
 from tests.postgres import Server, running_server
+from tests.ray_cluster import RayCluster, running_ray
+from tests.slurm_cluster import Cluster, running_cluster
 
 SLOW_DATA = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 
@@ -63,3 +66,24 @@ def postgres() -> Iterator[Server]:
     """A PostgreSQL server, started when the first test asks for it."""
     with running_server() as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def slurm() -> Iterator[Cluster]:
+    """A Slurm with two nodes, started when the first test asks for it. A test leaves its nodes idle."""
+    with running_cluster(2) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def kubernetes() -> Iterator[KubeCluster]:
+    """A Kubernetes with two nodes, started when the first test asks for it. A test leaves them ready and idle."""
+    with running_kubernetes({"n0": "r1", "n1": "r1"}) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def ray() -> Iterator[RayCluster]:
+    """A Ray with two nodes, started when the first test asks for it. A test leaves its nodes without work."""
+    with running_ray(2) as cluster:
+        yield cluster

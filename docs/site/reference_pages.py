@@ -11,12 +11,15 @@ from typing import Any, get_args
 from pydantic import TypeAdapter
 
 from muster.annotations import field_docs, marks, unmarked, without_none
+from muster.formats.admission.rules import AdmissionRuleWire
 from muster.formats.jobs.job_wire import JobWire, RoleWire
 from muster.formats.parts.kinds import Kind
 from muster.formats.parts.parts import Key, Part
 from muster.formats.parts.wire import Wire
 from muster.formats.rules.cluster_file import ClusterWire, NodeWire
 from muster.formats.rules.configured_cluster import ClusterFileWire
+from muster.formats.rules.container_rules import ContainersWire
+from muster.formats.rules.engine_table import KINDS
 from muster.formats.rules.rules import PolicyWire, PoolWire, TierWire
 from muster.formats.rules.server_file import HealthWire, LocalWire, ServerWire
 from muster.formats.rules.team_tree import TeamWire
@@ -34,14 +37,18 @@ left out has its default. What is wrong in a file is refused with its line, all 
 says what would become of it."""
 _SERVER_FILE = """\
 What `muster up --config muster.toml` reads: TOML, or YAML with the same keys if the name ends so. Everything may be
-left out. Rules (`teams`, `tiers`, `pools`, `policy`) can also be changed while the server runs: `muster config apply
-FILE` puts those of a file in force, `muster quota`, `policy`, `tiers` and `pools` change one setting. [The operator's
-guide](../guides/operate.md) says how both go together."""
+left out. Rules (`teams`, `tiers`, `pools`, `policy`, `admission`, `profiles`) can also be changed while the server
+runs: `muster config apply FILE` puts those of a file in force; `muster quota`, `policy`, `tiers`, `pools` and
+`admission` change one setting. [The operator's guide](../guides/operate.md) says how both go together."""
 _WORDS: Mapping[str, str] = {
     "text": "text",
     "command": "text",
+    "server_address": "an address with its scheme",
     "host_name": "the name of a host",
     "name": "a name",
+    "rule_name": "text without a slash",
+    "message": "text",
+    "values_text": "keys of a job file",
     "names": "a name, or a list of names",
     "job_name": "a-z, 0-9 and -, at most 63",
     "job_id": "the id of a job",
@@ -63,6 +70,9 @@ _WORDS: Mapping[str, str] = {
     "array_spec": "text such as `0-99%8`",
     "dependency": "an id, or `{job: ID, when: succeeded}`",
     "checkpoint_path": "a folder, or an address",
+    "image_name": "the name of an image",
+    "mount": "`{from: /data, to: /data, read_only: true}`",
+    "pull_ms": "a duration",
     "bundle_id": "a SHA-256 in hexadecimal",
     "constraint": "labels, such as `a100 & (ib | roce)`",
     "nodes_named": "a name, `n[1-4]`, or a list of these",
@@ -71,7 +81,11 @@ _WORDS: Mapping[str, str] = {
     "node_labels": "a list of labels",
 }
 """What a value is, by the function that reads it."""
-_WRITERS: Mapping[str, Callable[[int], object]] = {"probe_every_ms": duration_text, "share_milli": plain_number}
+_WRITERS: Mapping[str, Callable[[int], object]] = {
+    "probe_every_ms": duration_text,
+    "pull_ms": duration_text,
+    "share_milli": plain_number,
+}
 """How a default is written, where the declaration itself does not say it."""
 
 
@@ -111,10 +125,21 @@ def server_file_page() -> str:
         ),
         *_table("cluster.nodes", 'One entry, besides a key for each level: `rack = "r1"`.', NodeWire, level=3),
         *_table("[health]", "How nodes are measured and judged; see [health](../HEALTH.md).", HealthWire),
+        *_table("[containers]", "How nodes run [images](../guides/environments.md).", ContainersWire),
+        "## [[engines]]",
+        "What starts processes on some nodes, where this machine does not. Each kind has keys of its own.",
+        *(text for kind, shape in KINDS.items() for text in _kind(kind, shape)),
         *_table("[teams.NAME]", "Teams and their quotas, as a tree. Amounts are GPUs by type, `*` for all.", TeamWire),
         *_table("[[tiers]]", "Classes of urgency, the most urgent first.", TierWire),
         *_table("[pools.NAME]", "Parts of the cluster with their own rules of entry.", PoolWire),
         *_table("[policy]", "How the scheduler decides.", PolicyWire),
+        *_table(
+            "[[admission]]",
+            "Rules that jobs pass before they enter the queue; see [admission](../guides/admission.md).",
+            AdmissionRuleWire,
+        ),
+        "## [profiles.NAME]",
+        "Keys of the [job file](JOB_FILE.md) that `profile: NAME` in a job file fills in.",
     ]
     return "\n\n".join(sections) + "\n"
 
@@ -139,6 +164,11 @@ def _table(title: str, said: str, *shapes: type[Part] | type[Wire], level: int =
     if len(shapes) > 1:
         rows = [row.replace("| required |", "|  |") for row in rows]  # keys of one shape are missing in the other
     yield "\n".join(["| key | value | default | |", "|---|---|---|---|", *rows])
+
+
+def _kind(kind: str, shape: type[Wire]) -> Iterator[str]:
+    """The keys of one kind of engine."""
+    return _table(f'engines with `kind = "{kind}"`', " ".join((shape.__doc__ or "").split()), shape, level=3)
 
 
 def _rows(shape: type[Part] | type[Wire]) -> Iterator[str]:
@@ -189,6 +219,8 @@ def _value(hint: Any) -> str:
         return "a mapping, below"
     if isinstance(kind, type) and issubclass(kind, Enum):
         return ", ".join(f"`{each.value}`" for each in kind)
+    if isinstance(kind, type) and issubclass(kind, Wire):
+        return "a mapping"
     schema = TypeAdapter(hint).json_schema() if kind is not Any else {}
     return _schema_words(schema)
 
@@ -197,6 +229,8 @@ def _schema_words(schema: Mapping[str, Any]) -> str:
     for each in schema.get("anyOf", ()):
         if each.get("type") != "null":
             return _schema_words(each)
+    if "const" in schema:
+        return f"`{schema['const']}`"
     if "enum" in schema:
         return ", ".join(f"`{each}`" for each in schema["enum"])
     bounds = [f"{word} {schema[key]}" for word, key in (("from", "minimum"), ("to", "maximum")) if key in schema]

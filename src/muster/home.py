@@ -78,6 +78,15 @@ class Home:
         return self.nodes / name
 
     @property
+    def allocations(self) -> Path:
+        """A record for each allocation that an engine was asked for."""
+        return self.root / "allocations"
+
+    def engine_nodes(self, name: str) -> Path:
+        """The nodes that an engine had when it answered last."""
+        return self.root / "engines" / f"{name}.json"
+
+    @property
     def services(self) -> Path:
         """A record for each program at which a gang meets."""
         return self.root / "services"

@@ -16,20 +16,23 @@ import socket
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from muster.access.attempt_keyring import grant_job_access
 from muster.access.local_token import local_token
 from muster.access.shared_account import shared_account_warning
+from muster.api.admission.checking import check_admission
 from muster.api.app import create_app
 from muster.api.deps import Agents, Audience, Deps, Settings
+from muster.api.front.connections import missing_descriptors
 from muster.api.front.hosts import allowed_hosts
 from muster.api.lookups.estimate_file import ESTIMATES_FILE
 from muster.api.problems.concealing import concealing
 from muster.api.server import Listening, StopRequest, address_of, bound, serve
 from muster.api.sharing import Sharing
 from muster.backends.agents.mirrored_files import MirroredFiles
+from muster.backends.allocations.engine import AllocationEngine
 from muster.backends.local.backend import LocalBackend
 from muster.backends.local.ending import all_node_folders, end_supervisors
 from muster.backends.local.takeover import Charge, GoverningDatabase, Wanted, take_charge
@@ -37,30 +40,33 @@ from muster.core.doubtful_quotas import quota_doubts
 from muster.core.health import HealthPolicy
 from muster.formats.rules.database_url import VARIABLE as DATABASE_VARIABLE
 from muster.formats.rules.database_url import database_files, is_shared, refuse_password
+from muster.formats.rules.engines.agents import AgentsSettings
 from muster.formats.rules.server_file import HealthSettings, ServerSettings, read_server_file
 from muster.home import DEFAULT, Home
 from muster.live.address_file import announced, whereabouts
 from muster.live.clock import SystemClock
 from muster.live.configuration import Configuration, Fence, merge_notes
 from muster.live.control_plane import ControlPlane
+from muster.live.engine_nodes import with_engine_nodes
+from muster.live.engines import engines_of
 from muster.live.layout import Layout, find_layout
 from muster.live.leadership.lease_keeper import Lease, Unshared
 from muster.live.leadership.term import Term
 from muster.live.logging import log_to, warn
+from muster.live.node_settings import node_settings
 from muster.live.publishing.metrics import Metrics
 from muster.live.stopping import ToldToStop, end_this_process, leave_on_signals
 from muster.live.watching.health_watch import HealthWatch
 from muster.live.watching.monitor import Monitor, Watch
 from muster.live.watching.watches import watches_of
 from muster.locks import alone_in, is_taken
-from muster.model.errors import MusterError
+from muster.model.errors import InvalidInput, MusterError
 from muster.model.events import ObservedEvent
-from muster.model.ids import LOCAL_ENGINE
+from muster.model.machines.ownership import Leadership
 from muster.model.printable import printable
 from muster.private_files import claim_folder
 from muster.processes import root_warning
 from muster.store.sql.store import SqlStore, open_store
-from muster.worker.probes.prober import ProbeSettings
 
 DEFAULT_PORT = 8470
 
@@ -77,11 +83,15 @@ class Options:
     home: Path
     listening: Listening
     database: str
+    found: Layout
+    """The nodes that are described, or that this machine is."""
     layout: Layout
+    """These, and the nodes that engines have."""
     settings: ServerSettings
     wanted: Wanted
     take_lead: bool = False
     """Whether to ask the control plane that leads to hand over."""
+    engines: tuple[AllocationEngine, ...] = ()
     drop_changes: bool | None = None
     """Whether to drop what was changed at run time; None if that was not said."""
 
@@ -127,6 +137,7 @@ def _options(given: argparse.Namespace) -> Options:
     named = os.environ.pop(DATABASE_VARIABLE, "")
     settings = ServerSettings() if given.config is None else read_server_file(given.config)
     home = _home(given.home)
+    found = find_layout(home, settings, given.nodes)
     return Options(
         home=home,
         listening=Listening(
@@ -137,7 +148,8 @@ def _options(given: argparse.Namespace) -> Options:
             is_insecure_allowed=given.insecure_bind or settings.insecure_bind,
         ),
         database=given.database or named or settings.database or f"sqlite:///{Home(home).database}",
-        layout=find_layout(home, settings, given.nodes),
+        found=found,
+        layout=found,
         settings=settings,
         wanted=Wanted(home=home, take_over=given.take_over, is_fenced=given.fenced, new_database=given.new_database),
         take_lead=given.take_lead,
@@ -192,6 +204,9 @@ def _lead(
 ) -> bool:
     """Lead until a signal comes; then return True. With a term, also until its lease is over; then return False."""
     url = address_of(listener, options.listening)
+    uses = engines_of(options.home, options.settings, url)
+    layout = with_engine_nodes(options.found, uses, options.home)
+    options = replace(options, layout=layout, engines=tuple(use.engine for use in uses))
     with _control(options, store, url, term, ending) as (control, deps), ExitStack() as while_up:
         local_token(options.home, store.tokens, deps.clock.now_ms())
         for warning in _warnings(options, control, store):
@@ -218,11 +233,10 @@ def _control(
 ) -> Iterator[tuple[ControlPlane, Deps]]:
     """The control plane with its store and its backend. When it ends, the workers go on."""
     charge = take_charge(options.wanted, _governing(store, term))
-    options.layout.keep(options.home)
+    options.found.keep(options.home)
     clock, metrics = SystemClock(), Metrics()
-    probes = _probes(options.settings.health, is_shared=options.layout.is_shared)
     lease: Lease = Unshared() if term is None else term.keeper
-    backend = LocalBackend(options.home, options.layout.cluster.nodes, leadership=charge.leadership, probes=probes)
+    backend = _backend(options, charge.leadership)
     backend.leads = lambda: lease.is_valid
     watches = watches_of(options.home, backend, _health_watch(options.settings.health, backend, clock.now_ms()))
     try:
@@ -243,7 +257,7 @@ def _control(
         metrics.watch(control)
         backend.on_news = control.nudge
         metrics.watch_progress(watches.progress)
-        monitor = _monitor((watches.health, watches.progress, watches.output), control, backend, clock)
+        monitor = _monitor((watches.health, watches.progress, watches.output, watches.images), control, backend, clock)
         deps = Deps(
             control=control,
             tokens=store.tokens,
@@ -275,6 +289,16 @@ def _control(
         backend.close()
 
 
+def _backend(options: Options, leadership: Leadership) -> LocalBackend:
+    return LocalBackend(
+        options.home,
+        options.layout.cluster.nodes,
+        leadership=leadership,
+        settings=node_settings(options.settings, is_shared=options.layout.is_shared),
+        engines=options.engines,
+    )
+
+
 def _configuration(options: Options, fence: Fence | None) -> Configuration:
     return Configuration(
         cluster=options.layout.cluster,
@@ -286,11 +310,13 @@ def _configuration(options: Options, fence: Fence | None) -> Configuration:
 
 def _agents(options: Options, backend: LocalBackend) -> Agents:
     """What agents of nodes on other machines connect to."""
-    elsewhere = frozenset(node.name for node in options.layout.cluster.nodes if node.engine != LOCAL_ENGINE)
+    engines = {engine.name for engine in options.settings.engines if isinstance(engine, AgentsSettings)}
+    elsewhere = frozenset(node.name for node in options.layout.cluster.nodes if node.engine in engines)
+    warn(missing_descriptors(len(elsewhere)))
     return Agents(
         switchboard=backend.switchboard,
         files=MirroredFiles(options.home, backend.has_run),
-        expects=elsewhere.__contains__,
+        expects=lambda node: node in elsewhere or backend.expects(node),
     )
 
 
@@ -305,16 +331,6 @@ def _api_settings(options: Options) -> Settings:
         hosts=allowed_hosts(options.listening.host, options.settings.allowed_hosts),
         metrics=Audience(options.settings.metrics),
         conceal=concealing(options.home, database_files(options.database)),
-    )
-
-
-def _probes(health: HealthSettings, *, is_shared: bool) -> ProbeSettings:
-    return ProbeSettings(
-        every_ms=health.every_ms,
-        command=health.command,
-        test=health.test,
-        folder=str(health.folder),
-        is_shared=is_shared,
     )
 
 
@@ -361,6 +377,10 @@ def _warnings(options: Options, control: ControlPlane, store: SqlStore) -> Itera
     yield from options.layout.notes
     if control.merge is not None:
         yield from merge_notes(control.merge, is_told=options.drop_changes is not None)
+    try:
+        check_admission(control.view.rules.admission)
+    except InvalidInput as error:
+        yield f"{error}; until then its `on_error` says what becomes of jobs"
     yield from (doubt.message for doubt in quota_doubts(control.view.rules.teams, options.layout.cluster.nodes))
     yield shared_account_warning(store.tokens.all(), SystemClock().now_ms())
 

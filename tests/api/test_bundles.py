@@ -1,5 +1,6 @@
 """Files that are sent along with jobs: stored for a team, needed by its jobs, and shown with them."""
 
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -9,7 +10,7 @@ from muster.api.bundle_collection import bundles_in_use
 from muster.worker.bundles import store as stores
 from muster.worker.bundles.collecting import collect
 from muster.worker.bundles.manifest import BLOCK_BYTES, BundleEntry, BundleManifest, Origin, digest
-from muster.worker.bundles.store import joined_blocks, team_store
+from muster.worker.bundles.store import joined_blocks, split_blocks, team_store
 from tests.api.world import World, job_file, played, submitted
 
 CODE, DIFF = b"print()\n", b"-one\n+two\n"
@@ -56,6 +57,36 @@ def test_a_job_needs_the_bundle_that_it_names_in_the_store_of_its_team() -> None
         assert "is not stored for team vision" in theirs.text
 
     played(scenario)
+
+
+def test_what_a_job_was_submitted_with_is_read_block_by_block_and_nothing_else() -> None:
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        await stored(client)
+        job = await submitted(client, **FILES)
+        manifest = await client.get(f"/v1/jobs/{job}/bundle/manifest")
+        assert digest(manifest.content) == MANIFEST.id
+        where = f"/v1/jobs/{job}/bundle/blocks"
+        answer = await client.post(where, json={"names": [digest(CODE), digest(DIFF)]})
+        assert split_blocks(answer.content) == [CODE, DIFF]
+        other = team_store(world.bundles, "nlp").put_block(b"of another job")
+        strange = await client.post(where, json={"names": [digest(CODE), other]})
+        assert (strange.status_code, "is no block of the bundle" in strange.text) == (422, True)
+        assert (await client.post(where, json={"names": ["../secrets"]})).status_code == 422
+        plain = await submitted(client)
+        assert (await client.get(f"/v1/jobs/{plain}/bundle/manifest")).status_code == 404
+        collect(world.bundles, [], now_s=LATER_S)
+        gone = await client.get(f"/v1/jobs/{job}/bundle/manifest")
+        assert (gone.status_code, "are not stored any more: submit it again" in gone.text) == (404, True)
+
+    played(scenario)
+
+
+def test_an_answer_has_as_many_blocks_as_fit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(stores, "ANSWER_BYTES", 10)
+    store = stores.BundleStore(tmp_path)
+    names = [store.put_block(text) for text in (b"123456", b"7890", b"more")]
+    assert store.first(names) == [b"123456", b"7890"]
+    assert store.first(names[2:]) == [b"more"]
 
 
 def test_a_relative_workdir_whose_files_were_not_sent_is_refused() -> None:

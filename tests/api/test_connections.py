@@ -2,15 +2,19 @@
 
 import asyncio
 import json
+import resource
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import pytest
 import websockets
 
+from muster.access.permissions import Permission
 from muster.api import server
-from muster.api.front.connections import BoundedHttp, Connections, bounded
+from muster.api.front.connections import BoundedHttp, Connections, bounded, missing_descriptors
+from muster.backends.agents.switchboard import ConnectedAgent
+from muster.model.access import EVERY_TEAM, Binding, Role
 from muster.model.client_limits import HEAD_BYTES, HEAD_LINES
 from tests.api.listening import caller, listening
 from tests.api.world import DEADLINE_S, World, a_world, submitted
@@ -169,6 +173,45 @@ def test_a_terminal_is_counted_once_and_its_place_is_free_again(monkeypatch: pyt
         assert not book._idle
 
     _played(scenario, monkeypatch, book)
+
+
+def test_agents_and_users_leave_each_other_their_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    book = Connections(2, each=2, agents=2)
+
+    async def scenario(world: World, url: str) -> None:
+        held: list[ConnectedAgent] = []
+        assert world.deps.agents is not None
+        world.deps.agents.switchboard.on_connected = held.append
+        nodes = [f"elsewhere-{number}" for number in range(3)]
+        for node in nodes:
+            world.let_in(node, (Binding(role=Role.OPERATOR, team=EVERY_TEAM),), scopes=(Permission.AGENTS_CONNECT,))
+        async with AsyncExitStack() as fleet:
+            for node in nodes[:2]:
+                await fleet.enter_async_context(_agent(world, url, node))
+            assert not book._addresses
+            with pytest.raises(websockets.WebSocketException):
+                await fleet.enter_async_context(_agent(world, url, nodes[2]))
+            async with _connected(url, 2) as users:
+                users[0][1].write(HEAD + b"\r\n")
+                assert (await users[0][0].readline()).startswith(b"HTTP/1.1 200")
+        while book._agents:
+            await asyncio.sleep(0.001)
+        for agent in held:
+            agent.channel.close()
+
+    _played(scenario, monkeypatch, book)
+
+
+def _agent(world: World, url: str, node: str) -> websockets.connect:
+    header = {"Authorization": f"Bearer {world.secrets[node]}"}
+    return websockets.connect(f"{url.replace('http', 'ws')}/v1/agents/{node}", additional_headers=header)
+
+
+def test_an_operator_hears_how_many_files_a_fleet_opens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (4_096, 4_096))
+    assert not missing_descriptors(0)
+    assert not missing_descriptors(100)
+    assert "2000 agents and 2048 other connections need 8304 open files" in missing_descriptors(2_000)
 
 
 def test_a_client_that_does_not_read_its_answers_is_disconnected(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """When jobs may start, as users are told: what it rests on, how good it was, and what it learns from the first jobs."""
 
 import asyncio
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -235,16 +236,30 @@ def test_an_estimate_is_never_later_than_the_promise_and_says_when_it_rests_on_i
 
 
 @pytest.mark.parametrize(
-    ("fields", "basis"),
-    [({}, "guess"), ({"max_duration": "1h"}, "limits"), ({"expected_duration": "10m"}, "limits")],
+    ("fields", "basis", "words"),
+    [
+        ({}, "guess", "little: hardly any job has ended yet, and running jobs do not say how long they may run"),
+        (
+            {"max_duration": "1h"},
+            "limits",
+            "little: hardly any job has ended yet, and running jobs say only how long they may run at most",
+        ),
+        (
+            {"expected_duration": "10m"},
+            "limits",
+            "what running jobs say about their length, as hardly any job has ended yet",
+        ),
+    ],
     ids=["nothing is said", "a limit is given", "a hint is given"],
 )
-def test_before_jobs_have_ended_an_estimate_rests_on_what_jobs_say(fields: dict[str, str], basis: str) -> None:
+def test_before_jobs_have_ended_an_estimate_rests_on_what_jobs_say(
+    fields: dict[str, str], basis: str, words: str
+) -> None:
     async def scenario(world: World, client: httpx.AsyncClient) -> None:
         await submitted(client, gpus=8, workers=4, name="first", **fields)
         await eventually(lambda: is_running(world))
         found = grounds_of(situation_of(world))
-        assert found == Grounds(basis=EstimateBasis(basis), runs=0)
+        assert (found.basis, found.runs, found.text) == (EstimateBasis(basis), 0, words)
 
     played(scenario)
 
@@ -297,3 +312,31 @@ def test_what_an_estimate_rests_on_is_said_in_words() -> None:
     assert estimate_body(told(EstimateBasis.HISTORY)).record is None
     assert promise_body(a_promise(start_ms=4), told(EstimateBasis.GUESS, unlimited=3)).rests_on.startswith("3 running")
     assert promise_body(a_promise(start_ms=4), None).rests_on == ""
+
+
+def test_five_other_jobs_are_what_an_estimate_rests_on_and_not_the_limit_of_the_job_that_runs() -> None:
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        await run_short_jobs(world, client, 5)
+        await submitted(client, gpus=8, workers=4, name="long", max_duration="1h")
+        await eventually(lambda: is_running(world))
+        found = grounds_of(situation_of(world))
+        assert found.basis is EstimateBasis.LIMITS
+        assert found.text == (
+            "little: only 5 jobs have ended yet, which may be of other kinds, and running jobs say only how long they "
+            "may run at most"
+        )
+
+    played(scenario)
+
+
+def test_many_jobs_of_other_kinds_are_not_called_jobs_like_those_that_run() -> None:
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        await run_short_jobs(world, client, ENOUGH)
+        await submitted(client, gpus=8, workers=4, name="long", max_duration="1h")
+        await eventually(lambda: is_running(world))
+        assert grounds_of(situation_of(world)).text == (
+            f"how long the {ENOUGH} jobs took that have ended, which are not like all that run now"
+        )
+        assert replace(grounds_of(situation_of(world)), are_alike=True).text.startswith("how long jobs like those")
+
+    played(scenario)

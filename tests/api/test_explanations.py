@@ -14,7 +14,7 @@ from muster.core.order.entitlements import Entitlements
 from muster.estimates.starts import StartEstimate, possible_starts
 from muster.model.limits import EXPLAINED_FRESH_MS, STARVATION_MS
 from muster.model.plan import Plan
-from muster.model.policy import HOUR_MS
+from muster.model.policy import HOUR_MS, MINUTE_MS
 from muster.model.records import evolve
 from tests.api.world import World, eventually, job_file, played, submitted
 
@@ -58,7 +58,7 @@ def test_estimates_are_told_after_what_earlier_ones_taught(monkeypatch: pytest.M
     later_ms = 3_600_000
     remembered: list[str] = []
 
-    def corrected(_: EstimateHistory, raw: StartEstimate, *, now_ms: int) -> StartEstimate:
+    def corrected(_: EstimateHistory, raw: StartEstimate, *, now_ms: int, **__: int) -> StartEstimate:
         assert raw.p90_ms is not None
         assert raw.p90_ms >= now_ms
         return StartEstimate(p50_ms=now_ms + later_ms, p90_ms=now_ms + 2 * later_ms)
@@ -77,7 +77,7 @@ def test_estimates_are_told_after_what_earlier_ones_taught(monkeypatch: pytest.M
 
 
 def test_no_estimate_is_later_than_the_promise(monkeypatch: pytest.MonkeyPatch) -> None:
-    def corrected(_: EstimateHistory, raw: StartEstimate, *, now_ms: int) -> StartEstimate:
+    def corrected(_: EstimateHistory, raw: StartEstimate, *, now_ms: int, **__: int) -> StartEstimate:
         return StartEstimate(p50_ms=now_ms + 1000 * HOUR_MS, p90_ms=None)
 
     async def scenario(_: World, client: httpx.AsyncClient) -> None:
@@ -184,5 +184,31 @@ def test_a_dry_run_names_the_jobs_that_would_leave_as_far_as_the_caller_may_see_
             dry = (await admin.post("/v1/jobs?dry_run=true", json=body)).json()
         assert dry["preempts"] == [{"job": victim, "name": "large", "team": "vision", "gpus": 32}]
         assert dry["preempts_others"] == 0
+
+    played(scenario)
+
+
+def test_times_in_reasons_are_told_from_the_moment_of_the_question() -> None:
+    """Nothing happens in between, so that the plan and the state are the same both times."""
+
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        await submitted(client, gpus=8, workers=4, name="first", max_duration="1h")
+        waiting = await submitted(client, gpus=8, name="second")
+
+        async def details() -> str:
+            reasons = (await client.get(f"/v1/jobs/{waiting}/why")).json()["reasons"]
+            return " ".join(each["detail"] for each in reasons)
+
+        async def has_promise() -> bool:
+            return "for 1 h at most" in await details()
+
+        await eventually(has_promise)
+        version = world.control.view.version
+        world.clock.advance(30 * MINUTE_MS)
+        first = await details()
+        assert "for 30 min at most" in first or "for 29 min 59 s at most" in first
+        world.clock.advance(5_500)
+        assert "for 29 min 54 s at most" in await details() or "for 29 min 55 s at most" in await details()
+        assert world.control.view.version == version
 
     played(scenario)

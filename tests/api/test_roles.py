@@ -98,6 +98,7 @@ _TOKEN = {"name": "robot", "bindings": [{"role": "member", "team": "nlp"}]}
 
 SEEN_BY_ALL = (401, 200, 200, 200, 200, 200, 200, 200)
 JOB_SEEN = (401, 404, 200, 200, 200, 200, 200, 200)
+JOB_FILES_READ = (401, 404, 403, 200, 200, 200, 200, 200)
 JOB_CHANGED = (401, 404, 403, 200, 403, 200, 200, 200)
 BY_OPERATORS = (401, 403, 403, 403, 403, 403, 200, 200)
 NOT_NOW_BY_OPERATORS = (401, 403, 403, 403, 403, 403, 409, 409)
@@ -112,6 +113,15 @@ CASES = {
     ),
     "store_blocks": Case(request="POST /v1/bundles/blocks?team=nlp", statuses=(401, 403, 403, 422, 422, 422, 422, 422)),
     "show_bundle": Case(request="GET /v1/jobs/{}/bundle", prepare=_a_job_with_files, statuses=JOB_SEEN),
+    "read_manifest": Case(
+        request="GET /v1/jobs/{}/bundle/manifest", prepare=_a_job_with_files, statuses=JOB_FILES_READ
+    ),
+    "read_blocks": Case(
+        request="POST /v1/jobs/{}/bundle/blocks",
+        body={"names": ["0" * 64]},
+        prepare=_a_job_with_files,
+        statuses=(401, 404, 403, 422, 422, 422, 422, 422),
+    ),
     "show_job_schema": Case(request="GET /v1/schema/job", statuses=SEEN_BY_ALL),
     "list_jobs": Case(request="GET /v1/jobs", statuses=SEEN_BY_ALL),
     "show_job": Case(request="GET /v1/jobs/{}", prepare=_a_job, statuses=JOB_SEEN),
@@ -174,6 +184,17 @@ CASES = {
     "put_tiers": Case(request="PUT /v1/tiers", body=[{"name": "standard"}], statuses=BY_OPERATORS),
     "show_pools": Case(request="GET /v1/pools", statuses=SEEN_BY_ALL),
     "put_pools": Case(request="PUT /v1/pools", body={"main": {}}, statuses=BY_OPERATORS),
+    "show_admission": Case(request="GET /v1/admission", statuses=SEEN_BY_ALL),
+    "put_admission": Case(request="PUT /v1/admission", body=[{"name": "all", "warn": "a rule"}], statuses=BY_OPERATORS),
+    "patch_admission_rule": Case(request="PATCH /v1/admission/all", body={"warn": "a rule"}, statuses=BY_OPERATORS),
+    "delete_admission_rule": Case(request="DELETE /v1/admission/none", statuses=(*BY_OPERATORS[:-2], 404, 404)),
+    "try_admission": Case(
+        request="POST /v1/admission-tests",
+        body={"admission": [{"name": "all", "warn": "a rule"}], "since": "2026-01-01T00:00:00Z"},
+        statuses=BY_OPERATORS,
+    ),
+    "show_profiles": Case(request="GET /v1/profiles", statuses=SEEN_BY_ALL),
+    "put_profiles": Case(request="PUT /v1/profiles", body={"small": {"workers": 1}}, statuses=BY_OPERATORS),
     "patch_team": Case(
         request="PATCH /v1/teams/nlp/pre", body={"weight": 2}, statuses=(401, 403, 403, 403, 403, 200, 200, 200)
     ),

@@ -8,7 +8,7 @@ import pytest
 
 from muster.access.principal import Principal
 from muster.access.sessions import PAGE_CHARS
-from muster.api.deps import Settings
+from muster.api.front.rates import Rates
 from muster.model.client_limits import SESSION_MS, SIGN_IN_CODE_MS, SIGN_IN_CODES
 from tests.api.world import World, played
 
@@ -158,12 +158,13 @@ def test_signing_out_never_revokes_a_token_that_is_no_session() -> None:
 
 def test_guessing_codes_is_slowed_down() -> None:
     async def scenario(world: World, _: httpx.AsyncClient) -> None:
+        world.app.state.services.strangers = Rates(1, 5, now_s=lambda: 0.0)  # guesses come without a pause
         async with world.client(None) as browser:
             statuses = [(await browser.post("/session", json={"code": f"guess-{n}"})).status_code for n in range(8)]
         assert statuses[0] == 401
         assert statuses[-1] == 429
 
-    played(scenario, settings=Settings(strangers_at_once=5))
+    played(scenario)
 
 
 def test_links_that_nobody_uses_are_bounded_and_forgotten() -> None:

@@ -8,7 +8,7 @@ import httpx
 from muster.model.events import GangsFound, HangFound, HangOver, NodeChanged, ObservedEvent, StragglerFound
 from muster.model.ids import JobId, NodeName
 from muster.model.job import Worker
-from muster.model.quarantine import FoundGang
+from muster.model.machines.quarantine import FoundGang
 from muster.model.records import evolve
 from muster.model.telemetry import Hang, Straggler
 from tests.api.world import World, eventually, played, submitted

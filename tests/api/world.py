@@ -13,7 +13,9 @@ from fastapi import FastAPI
 
 from muster.access.secrets import new_secret
 from muster.api.app import create_app
-from muster.api.deps import Deps, Settings
+from muster.api.deps import Agents, Deps, Settings
+from muster.backends.agents.mirrored_files import MirroredFiles
+from muster.backends.agents.switchboard import Switchboard
 from muster.backends.fake import FakeBackend, GangScript
 from muster.live.configuration import Configuration
 from muster.live.control_plane import ControlPlane
@@ -185,6 +187,11 @@ def _lived(
         bundles=bundles,
         progress=progress.get,
         kept_stacks=lambda job, attempt: kept_stacks.get((job, attempt)),
+        agents=Agents(
+            switchboard=Switchboard(),
+            files=MirroredFiles(bundles, lambda *_: False),
+            expects=lambda node: node.startswith("elsewhere-"),
+        ),
     )
     app = create_app(deps)
     world = World(

@@ -59,7 +59,17 @@ class Supervisor:
 class Cluster:
     """The control plane of one home, and what runs below it."""
 
-    def __init__(self, folder: Path, mark: str, *, nodes: str, database: str = "", has_clock: bool = False) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        mark: str,
+        *,
+        nodes: str = "",
+        configuration: Path | None = None,
+        database: str = "",
+        has_clock: bool = False,
+    ) -> None:
+        """With virtual nodes of this machine, or with those that a configuration names."""
         self.folder = folder
         self.mark = mark
         self.home = folder / "home"
@@ -68,7 +78,7 @@ class Cluster:
         self.control: subprocess.Popen[bytes] | None = None
         self.meanwhile: Callable[[], None] = lambda: None
         """What is done again and again while a thread waits here: faults that are over are mended."""
-        self._nodes = nodes
+        self._nodes = ("--nodes", nodes) if configuration is None else ("--config", str(configuration))
         self._clock = folder / "clock"
         self._library = _clock_library(folder) if has_clock else None
         self._mine = threading.local()
@@ -104,7 +114,7 @@ class Cluster:
     def spawn(self, *flags: str, home: Path | None = None, database: str = "") -> "subprocess.Popen[bytes]":
         """Begin `muster up`. With another home or database it listens elsewhere: no client asks it by mistake."""
         port = str(_free_port() if home or database else self._port)
-        words = ["up", "--home", str(home or self.home), "--nodes", self._nodes, "--port", port]
+        words = ["up", "--home", str(home or self.home), *self._nodes, "--port", port]
         words += ["--database", database or self.database, *flags]
         with self.output.open("ab") as output:
             return subprocess.Popen(

@@ -1,6 +1,7 @@
 """Machines elsewhere as nodes: a real server, and agents that have nothing but Python."""
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -125,15 +126,25 @@ def test_a_gang_runs_on_machines_elsewhere_and_survives_the_server_and_a_machine
     assert "root says that it is off: smoke" in shell.says("story", job)
 
 
-def test_files_of_a_workdir_are_not_sent_and_the_job_says_so(machines: Machines) -> None:
-    machines.connect("gpu1")
-    (machines.folder / "code").mkdir()
-    (machines.folder / "code" / "train.py").touch()
+def test_files_of_a_workdir_are_there_as_they_were_submitted(machines: Machines) -> None:
+    for node in ("gpu1", "gpu2"):
+        machines.connect(node)
+    code = machines.folder / "code"
+    (code / "data").mkdir(parents=True)
+    (code / "train.sh").write_text("echo as submitted; wc -c < data/large")
+    (code / "data" / "large").write_bytes(os.urandom(20_000_000))  # more than one answer has
     file = machines.folder / "job.yaml"
-    file.write_text("{name: code, workdir: code, resources: {gpus: 4}, run: ls}")
+    file.write_text("{name: code, workdir: code, workers: 2, resources: {gpus: 4}, run: pwd; sh train.sh; touch mine}")
     job = machines.shell.says("submit", str(file), "-q").strip()
-    assert machines.shell.type("wait", job).exit_code == 1
-    assert "are not sent to gpu1, which is another machine" in machines.shell.says("show", job)
+    (code / "train.sh").write_text("echo edited later")
+    assert machines.shell.type("wait", job).exit_code == 0
+
+    def printed() -> list[list[str]]:
+        return [machines.shell.type("logs", job, "--rank", rank).stdout.split("\n") for rank in "01"]
+
+    eventually(lambda: all(said[1:3] == ["as submitted", "20000000"] for said in printed()), what="both have all files")
+    eventually(lambda: not any(Path(where).exists() for where, *_ in printed()), what="copies go with the attempt")
+    assert not (code / "mine").exists()
 
 
 def test_a_gang_that_needs_two_engines_hears_that_none_spans_two(machines: Machines) -> None:

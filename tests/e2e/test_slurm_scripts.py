@@ -213,7 +213,7 @@ def test_a_job_submits_the_next_one(slurm: Slurm) -> None:
         f"--export=ALL,MUSTER_TOKEN={slurm.token},MUSTER_URL={slurm.shell.variables['MUSTER_URL']}", "resubmits.sh"
     )
     eventually((slurm.folder / "chain.done").exists, what="the last link")
-    assert slurm.lines("chain.out") == ["link 1", "link 2"]
+    eventually(lambda: slurm.lines("chain.out") == ["link 1", "link 2"], what="the output of both")
 
 
 def test_jobs_wait_for_those_that_they_depend_on(slurm: Slurm) -> None:

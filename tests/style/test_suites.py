@@ -10,6 +10,7 @@ PLAIN_ONLY = {
     "train": "what it tests runs in training images and is not compiled",
     "browser": "what it looks at is a page, and what writes that is not compiled",
     "survival": "it takes minutes, and what it kills is not what is compiled",
+    "engines": "it takes minutes, and the contract suite runs on each engine too",
     "style": "what it reads is the sources",
 }
 

@@ -38,6 +38,7 @@ POINTS = sorted(
         name
         for file in (ROOT / "src" / "muster" / "train").rglob("*.py")
         for name in re.findall(r'failpoint\("([\w.-]+)"\)', file.read_text("utf-8"))
+        if not name.startswith("replace.")  # reached only when a step is saved again: see test_saving_again.py
     }
 )
 TIMES = (1, 2, 3, 4, 5)

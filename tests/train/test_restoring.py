@@ -1,5 +1,6 @@
 """Which checkpoint a training resumes from, and what becomes of damaged ones and of those of others."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,8 @@ from muster.train.errors import (
 from tests.train.jobs import AJob, a_state, environment, flipped, job
 
 __all__ = ["job"]
+
+UPLOADER = [sys.executable, "-m", "muster.train.uploader", "--until-idle"]
 
 
 def test_the_step_of_the_control_plane_is_restored_and_no_other(job: AJob) -> None:
@@ -147,3 +150,50 @@ def test_parts_of_two_attempts_are_never_one_checkpoint(job: AJob) -> None:
     with environment(job.environment(0, 2, restart=1)), Checkpointer() as checkpoints:
         checkpoints.save(1, a_state()).wait()
     assert (job.hot_folder() / "step-000000000001" / "manifest.json").exists()
+
+
+def with_all_damaged(job: AJob) -> None:
+    for step in (1, 2):
+        with environment(job.environment()), Checkpointer() as checkpoints:
+            checkpoints.save(step, {"weights": np.full(4, step)}).wait()
+        assert (
+            subprocess.run(
+                UPLOADER, env={**os.environ, **job.environment(), "MUSTER_BOARDS": ""}, check=False
+            ).returncode
+            == 0
+        )
+    for path in [*job.durable.rglob("values-*"), *job.hot_folder().rglob("values-*")]:
+        flipped(path, 300)
+    job.notices()
+
+
+def test_a_later_attempt_that_was_told_no_step_begins_from_the_start_when_all_are_damaged(job: AJob) -> None:
+    with_all_damaged(job)
+    state = {"weights": np.zeros(4, dtype=int)}
+    with environment(job.environment(restart=2)), Checkpointer() as checkpoints:
+        assert checkpoints.restore(state) == 0
+    assert not state["weights"].any()
+    (told,) = job.told("damaged")
+    assert (told["step"], told["replaced"]) == (2, True)
+    assert "checksum" in told["problem"]
+
+
+def test_a_later_attempt_that_was_told_no_step_takes_an_intact_one_all_the_same(job: AJob) -> None:
+    with environment(job.environment()), Checkpointer() as checkpoints:
+        checkpoints.save(1, {"weights": np.full(4, 1)}).wait()
+    assert (
+        subprocess.run(UPLOADER, env={**os.environ, **job.environment(), "MUSTER_BOARDS": ""}, check=False).returncode
+        == 0
+    )
+    state = {"weights": np.zeros(4, dtype=int)}
+    with environment(job.environment(restart=2)), Checkpointer() as checkpoints:
+        assert checkpoints.restore(state) == 1
+
+
+def test_that_no_checkpoint_can_be_restored_is_told_as_damage_and_no_error_of_the_program(job: AJob) -> None:
+    with_all_damaged(job)
+    with environment(job.environment()), Checkpointer() as checkpoints, pytest.raises(DamagedCheckpoint):
+        checkpoints.restore({"weights": np.zeros(4, dtype=int)})
+    (told,) = job.told("damaged")
+    assert told["step"] == 2
+    assert "replaced" not in told

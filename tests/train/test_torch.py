@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
@@ -109,3 +111,24 @@ def test_the_rank_that_computes_longer_is_told_apart_although_all_steps_take_as_
     assert min(steps) > 0.7 * max(steps)
     assert answers[2]["busy_us"] > 1.15 * median(others)
     assert max(others) < 1.15 * median(others)
+
+
+ENDS_EARLY = """
+import sys, torch
+from muster.train import Checkpointer
+state = {str(number): torch.zeros(2_000_000) for number in range(20)}
+checkpoints = Checkpointer(sys.argv[1])
+checkpoints.restore(state)
+if sys.argv[2] == "saves":
+    checkpoints.save(1, state)
+if sys.argv[2] == "closes":
+    checkpoints.close()
+"""
+
+
+@pytest.mark.parametrize("what", ["closes", "saves", "leaves"])
+def test_a_training_that_is_over_before_its_memory_is_reserved_or_its_save_is_written_ends_well(
+    tmp_path: Path, what: str
+) -> None:
+    done = subprocess.run([sys.executable, "-c", ENDS_EARLY, str(tmp_path), what], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from muster.train import Checkpointer
+from muster.train import Checkpointer, catalog
 from muster.train.notice_pipe import NoticePipe
+from muster.train.store import inventory
 from muster.train.store.places import places_of
+from muster.train.store.stores import FolderStore
 from muster.train.surroundings import surroundings
-from muster.train.uploader import COPIES_S, Uploader
+from muster.train.uploader import COPIES_S, UNSENT, Uploader
 from tests.train.jobs import AJob, environment, job, until
 
 __all__ = ["job"]
@@ -189,3 +191,43 @@ def test_an_uploader_without_a_place_says_what_it_needs(capsys: pytest.CaptureFi
     with environment({}):
         assert main([]) == 2
     assert "MUSTER_HOT, MUSTER_NODE and MUSTER_RUN_ID" in capsys.readouterr().err
+
+
+def test_what_could_not_be_sent_in_the_end_is_noted_and_told(job: AJob) -> None:
+    save(job, 4)
+    job.durable.parent.mkdir(exist_ok=True)
+    if job.durable.exists():
+        job.durable.rmdir()
+    job.durable.write_text("no folder")
+    command = [sys.executable, "-m", "muster.train.uploader", "--until-idle", "--grace-s", "1"]
+    around = {**os.environ, **job.environment(), "MUSTER_BOARDS": ""}
+    with subprocess.Popen(command, env=around) as process:
+        until(lambda: any("it stays on the disk of n1" in line for line in job.notices()))
+        process.terminate()
+        assert process.wait(30) == 1
+    assert (job.hot_folder() / UNSENT).exists()
+    job.durable.unlink()
+    assert subprocess.run(command, env=around, check=False, timeout=60).returncode == 0
+    assert not (job.hot_folder() / UNSENT).exists()
+    assert (job.durable / "step-000000000004" / "manifest.json").exists()
+
+
+def test_what_is_on_nodes_is_listed_while_durable_storage_cannot_be_reached(
+    job: AJob, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save(job, 4)
+
+    def refused(_: object) -> list[int]:
+        raise ConnectionError("no route to the store")
+
+    class Away(FolderStore):
+        steps = refused
+
+    monkeypatch.setattr(inventory, "store_at", lambda path: Away(path, "durable"))
+    for action in ("list", "verify"):
+        assert catalog.main([action, "--run", job.run, "--path", str(job.durable), "--hot", str(job.hot)]) == 0
+        (found,) = (json.loads(line) for line in capsys.readouterr().out.splitlines())
+        assert (found["step"], found["where"], found["complete"]) == (4, ["hot"], True)
+        assert found["unread"] == "ConnectionError: no route to the store"
+    assert catalog.main(["list", "--run", "another", "--path", str(job.durable), "--hot", str(job.hot)]) == 1
+    assert "no route" in capsys.readouterr().err

@@ -167,3 +167,163 @@ def straggle(rank: int, world: int, *, steps: int, slow: int, by: float) -> dict
         "busy_us": sorted(time.busy_us for time in times)[len(times) // 2],
         "step_us": sorted(time.step_us for time in times)[len(times) // 2],
     }
+
+
+class HalfUsed(nn.Module):
+    """A part of it never gets a gradient."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.used, self.unused = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        return self.used(inputs)  # type: ignore[no-any-return]
+
+
+def half_used(rank: int, world: int, *, kind: str, path: str) -> dict[str, Any]:
+    """Save and restore an optimizer of which some parameters have no state."""
+    states = []
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        model: Any = HalfUsed()
+        if kind == "ddp":
+            model = nn.parallel.DistributedDataParallel(model, find_unused_parameters=True)
+        else:
+            fully_shard(model)
+        states.append({"model": model, "optimizer": torch.optim.AdamW(model.parameters())})
+    one_step(states[0]["model"], states[0]["optimizer"], torch.ones(2, 4))
+    return saved_and_restored(path, 3, *states)
+
+
+def one_step(model: Any, optimizer: Any, inputs: torch.Tensor) -> None:
+    model(inputs).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+
+
+def saved_and_restored(path: str, step: int, state: dict[str, Any], blank: dict[str, Any]) -> dict[str, Any]:
+    """What is restored of a state, and whether both train alike afterwards."""
+    with Checkpointer(path, every=1000) as checkpoints:
+        checkpoints.save(step, state).wait()
+        restored = checkpoints.restore(blank)
+    for each in (state, blank):
+        for _ in range(2):
+            one_step(each["model"], each["optimizer"], torch.ones(2, 4))
+    pairs = zip(state["model"].parameters(), blank["model"].parameters(), strict=True)
+    return {"restored": restored, "is_equal": all(torch.equal(_whole(a), _whole(b)) for a, b in pairs)}
+
+
+def _whole(tensor: Any) -> torch.Tensor:
+    return tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor  # type: ignore[no-any-return]
+
+
+class Application:
+    """A model with its optimizer, as torch's own examples save them."""
+
+    def __init__(self, model: Any, optimizer: Any) -> None:
+        self.model, self.optimizer = model, optimizer
+
+    def state_dict(self) -> dict[str, Any]:
+        model, optimizer = torch.distributed.checkpoint.state_dict.get_state_dict(self.model, self.optimizer)
+        return {"model": model, "optimizer": optimizer}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        torch.distributed.checkpoint.state_dict.set_state_dict(
+            self.model, self.optimizer, model_state_dict=state["model"], optim_state_dict=state["optimizer"]
+        )
+
+
+class Average:
+    """A copy of the parameters, as those that keep an average have it."""
+
+    def __init__(self, model: Any) -> None:
+        self.copies = {name: each.detach().clone() for name, each in model.named_parameters()}
+
+    def state_dict(self) -> dict[str, Any]:
+        return dict(self.copies)
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self.copies = dict(state)
+
+
+def a_sharded_model(seed: int) -> Any:
+    torch.manual_seed(seed)
+    model = nn.Sequential(nn.Linear(4, 6), nn.Linear(6, 4))
+    fully_shard(model)
+    return model
+
+
+def a_sharded_training(kind: str, seed: int) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A model with its optimizer, and a state that has both in this form."""
+    model, second = a_sharded_model(seed), a_sharded_model(seed + 10)
+    parameters = [*model.parameters(), *(second.parameters() if kind == "two models" else [])]
+    training = {"model": model, "optimizer": torch.optim.AdamW(parameters)}
+    tensors = tuple(each.detach() for each in model.parameters())
+    more: dict[str, Any] = {
+        "application": {"application": Application(**training)},
+        "average": {**training, "average": Average(model)},
+        "two models": {**training, "second": second},
+    }
+    return training, more.get(kind, {**training, "tuple": tensors})
+
+
+def sharded_state(rank: int, world: int, *, kind: str, path: str) -> dict[str, Any]:
+    """Save sharded tensors somewhere in the state, and restore them into another training."""
+    (saved, state), (other, blank) = a_sharded_training(kind, 1), a_sharded_training(kind, 2)
+    one_step(**saved, inputs=torch.ones(2, 4))
+    if kind == "lost":
+        blank["tuple"] = ()
+    with Checkpointer(path, every=1000) as checkpoints:
+        checkpoints.save(5, state).wait()
+        try:
+            restored = checkpoints.restore(blank)
+        except CheckpointError as error:
+            return {"heard": str(error)}
+    for training in (saved, other):
+        one_step(**training, inputs=torch.ones(2, 4))
+    pairs = [*zip(saved["model"].parameters(), other["model"].parameters(), strict=True)]
+    if kind == "average":
+        pairs += zip(state["average"].copies.values(), blank["average"].copies.values(), strict=True)
+    return {"restored": restored, "is_equal": all(torch.equal(_whole(a), _whole(b)) for a, b in pairs)}
+
+
+def misfit(rank: int, world: int, *, path: str) -> str:
+    """One rank has a state that the checkpoint does not fit; what each rank hears."""
+    import numpy as np  # noqa: PLC0415
+
+    with Checkpointer(path, every=1000) as checkpoints:
+        checkpoints.save(1, {"value": np.ones(2)}).wait()
+        try:
+            checkpoints.restore({"value": np.ones(2 + rank)})
+        except CheckpointError as error:
+            return str(error)
+    return ""
+
+
+def different_steps(rank: int, world: int, *, path: str) -> dict[str, Any]:
+    """Ranks that do not save the same step; what each of them hears, and what is saved then."""
+    with Checkpointer(path, every=1000) as checkpoints:
+        checkpoints.save(1, {"rank": rank}).wait()
+        heard = ""
+        try:
+            checkpoints.save(5 + rank, {"rank": rank}).wait()
+        except CheckpointError as error:
+            heard = str(error)
+        return {"heard": heard, "last": checkpoints.last}
+
+
+def save_again(rank: int, world: int, *, kind: str, path: str) -> dict[str, Any]:
+    """Save a step that is saved already, with another state."""
+    model = a_model(kind)
+    with Checkpointer(path, every=1000) as checkpoints:
+        checkpoints.save(1, {"model": model, "value": "old"}).wait()
+        with torch.no_grad():
+            next(iter(model.parameters())).add_(1)
+        checkpoints.save(1, {"model": model, "value": "new"}).wait()
+        blank = {"model": a_model(kind), "value": ""}
+        restored = checkpoints.restore(blank)
+    is_equal = torch.equal(
+        _whole(next(iter(model.parameters()))),
+        _whole(next(iter(blank["model"].parameters()))),  # type: ignore[attr-defined]
+    )
+    return {"restored": restored, "value": blank["value"], "is_equal": is_equal}

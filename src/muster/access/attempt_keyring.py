@@ -1,5 +1,8 @@
 """Running attempts as callers: from the token of an attempt to what the job may do in its owner's name.
 
+The agents that an engine starts for an attempt are callers as well. They may connect, as long as their posts are
+waited for.
+
 A job may do at most what a member of its team may, on its team only, and of that only what its owner may do now. Its
 token is good while the attempt has workers. Nothing has to be revoked when it ends.
 """
@@ -8,12 +11,20 @@ import hmac
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from muster.access.permissions import ALLOWED
+from muster.access.permissions import ALLOWED, Permission
 from muster.access.principal import Principal, may, principal_of
-from muster.attempt_token import AttemptClaim, JobAccess, attempt_token, claim_of, new_key, read_job_access
+from muster.attempt_token import (
+    AttemptClaim,
+    JobAccess,
+    agents_allocation,
+    attempt_token,
+    claim_of,
+    new_key,
+    read_job_access,
+)
 from muster.core.lifecycle.desired import run_id
 from muster.home import Home
-from muster.model.access import Binding, Role, Token
+from muster.model.access import EVERY_TEAM, Binding, Role, Token
 from muster.model.errors import Unauthenticated
 from muster.model.ids import JobId, TeamPath, TokenId
 from muster.model.job import Job
@@ -34,8 +45,23 @@ class AttemptKeyring:
         self._find = find
         self._known: dict[_Owner, tuple[int, tuple[str, ...]]] = {}
 
+    def agent(self, secret: str) -> Principal | None:
+        """The agents of an allocation that show this token; None for any other."""
+        allocation = agents_allocation(self._key, secret)
+        if not allocation:
+            return None
+        return Principal(
+            name=f"agent/{allocation}",
+            label=allocation,
+            bindings=(Binding(role=Role.OPERATOR, team=EVERY_TEAM),),
+            scopes=(Permission.AGENTS_CONNECT,),
+            token=TokenId(allocation),
+        )
+
     def is_valid(self, secret: str) -> bool:
-        """True when the secret is the token of an attempt that runs."""
+        """True when the secret is the token of an attempt that runs, or of agents."""
+        if self.agent(secret) is not None:
+            return True
         claim = claim_of(secret)
         return claim is not None and self._job(claim, secret) is not None
 

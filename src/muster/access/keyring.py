@@ -35,6 +35,8 @@ class Keyring:
         While the store does not answer, cached tokens stay valid for longer, so that users can read what needs no
         store.
         """
+        if (agent := self.attempts.agent(secret)) is not None:
+            return agent
         grace_ms = 0 if store_answers else TOKENS_TRUSTED_MS
         if claim_of(secret) is not None:
             return self.attempts.recall(secret, now_ms, grace_ms=grace_ms)

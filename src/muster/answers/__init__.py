@@ -1,6 +1,7 @@
 """What the server answers, declared once: the API sends these values, and the client builds them from the JSON it got.
 
     base marks   what all answers have in common, and what annotations say beyond types
+    admission    what admission rules did to jobs, and would have done
     jobs story   jobs, why a job waits, and how it got into its state
     checkpoints  what a job has saved
     bundles      the files that were sent along with a job

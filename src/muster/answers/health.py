@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from muster.answers.base import Answer
-from muster.answers.marks import NEEDED, Time, Word
+from muster.answers.marks import NEEDED, Otherwise, Time, Word
 from muster.model.node import NodeState
 
 
@@ -27,7 +27,9 @@ class MeasuredSignal(Answer):
     """The GPU that it is about; null when it is about the node or an interface."""
     nic: str | None
     value: int
-    """In the unit of the signal: degrees Celsius, counts, watts, Mbit/s, bytes, milliseconds."""
+    unit: Annotated[str, Otherwise("")]
+    """What the value counts: `°C`, `errors`, `W`, `Mbit/s`, `bytes` or `ms`; empty for what is or is not, and for
+    signals of operators."""
     verdict: str | None
     """What a custom signal says by itself."""
     rise: int | None

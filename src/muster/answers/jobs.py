@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from muster.answers.admission import Effect
 from muster.answers.base import Answer, Document
 from muster.answers.checkpoints import Saves
 from muster.answers.marks import NEEDED, SENT, Example, Items, Otherwise, Time, Word
@@ -152,6 +153,8 @@ class Job(Answer):
     """Why a running elastic job has fewer workers than it may have; null for other jobs, and in lists."""
     max_duration_s: float | None
     """Its own limit; null when the limit of its tier applies."""
+    admission: tuple[Effect, ...]
+    """What admission rules did to it."""
     spec: Annotated[Document, Example(EXAMPLE)]
     """The job file; empty in a brief list."""
 
@@ -324,3 +327,5 @@ class DryRun(Answer):
     when: tuple[Remark, ...]
     """The estimate and how good such estimates were, in sentences."""
     cost: Annotated[Cost | None, SENT]
+    admission: tuple[Effect, ...]
+    """What admission rules would do to it."""

@@ -6,6 +6,7 @@ front               checks before the routes: connections, host names, rates, a 
 gate                identifies the caller and checks permissions; the only way into a route
 routes              one file per noun
 authorized_changes  sends a change to the writer, with its entry in the audit
+admission           asks admission rules about jobs, in separate processes
 parsing             reads job files, long ones in separate processes
 lookups             finds jobs, and why a job waits
 what_if             simulations of what would be otherwise, in separate processes

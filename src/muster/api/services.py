@@ -13,6 +13,7 @@ from muster.access.keyring import Keyring
 from muster.access.permissions import Permission
 from muster.access.principal import Principal
 from muster.access.sessions import SignInCodes
+from muster.api.admission.judges import Judges
 from muster.api.deps import Deps
 from muster.api.front.denials import Denials
 from muster.api.front.fair_queue import FairQueue
@@ -83,12 +84,14 @@ class Services:
         """Requests that wait for the writer."""
         self.denials = Denials(deps.control, deps.clock.now_ms)
         self.readers = Readers()
+        self.judges = Judges()
         self.followers = StreamLimit(LOG_FOLLOWERS, "logs", each=LOG_FOLLOWERS_PER_CALLER)
         self.terminals = StreamLimit(TERMINALS, "terminals", each=TERMINALS_PER_CALLER)
         # Separate threads: terminals wait for hours, and tokens, logs and metrics must not wait behind them.
         self._terminal_threads = ThreadPoolExecutor(TERMINALS * TERMINAL_THREADS, thread_name_prefix="terminal")
         self.stacks = StreamLimit(STACKS_AT_ONCE, "captures of stacks", each=STACKS_AT_ONCE // 2)
         self.verifying = StreamLimit(1, "walks through the audit")
+        self.trying = StreamLimit(1, "tries of admission rules")
         self.counting = Counting()
         self.what_ifs = Simulations(deps.simulator)
 
@@ -97,6 +100,7 @@ class Services:
         self.closing.set()
         self.denials.close()
         self.readers.close()
+        self.judges.close()
         self.what_ifs.close()
         self.hub.close()
         self.explanations.close()

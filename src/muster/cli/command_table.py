@@ -99,6 +99,8 @@ LISTED = {
     "policy": Listed("commands.rules", CLUSTER, "How the scheduler decides."),
     "tiers": Listed("commands.rules", CLUSTER, "Classes of urgency, the most urgent first."),
     "pools": Listed("commands.rules", CLUSTER, "Parts of the cluster with their own rules of entry."),
+    "admission": Listed("commands.admission", CLUSTER, "Rules that jobs pass before they enter the queue."),
+    "profiles": Listed("commands.admission", CLUSTER, "Keys of a job file under names that jobs may give."),
     "config": Listed("commands.config", SERVER, "Compare a configuration with what is in force, and apply it."),
     "events": Listed(
         "commands.events", CLUSTER, "Print what happened to jobs and nodes; -f goes on with what happens from now on."

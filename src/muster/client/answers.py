@@ -7,6 +7,7 @@ everything that was sent can be read.
 from dataclasses import dataclass
 
 from muster.answers.access import AuditEntry, FreshToken, Identity, SignInLink
+from muster.answers.admission import AdmissionTest, Effect, TriedEffect
 from muster.answers.base import Answer, Document
 from muster.answers.batch_steps import BatchStep
 from muster.answers.bundles import JobBundle
@@ -55,6 +56,7 @@ class Log:
 
 
 __all__ = [
+    "AdmissionTest",
     "Answer",
     "ArrayTask",
     "AuditEntry",
@@ -63,6 +65,7 @@ __all__ = [
     "Cost",
     "Document",
     "DryRun",
+    "Effect",
     "Estimate",
     "Event",
     "GpuCondition",
@@ -87,6 +90,7 @@ __all__ = [
     "Story",
     "Team",
     "Token",
+    "TriedEffect",
     "Used",
     "WaitingStart",
     "Why",

@@ -1,13 +1,14 @@
 """What the client asks of quotas, tiers, pools, the policy, and configurations with all of them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Literal
 
-from muster.client.answers import Document, Team
+from muster.client.answers import AdmissionTest, Document, Team
 from muster.client.building import build
 from muster.client.trainings import Trainings, quoted
 
-Part = Literal["tiers", "pools", "policy"]
+Part = Literal["tiers", "pools", "policy", "admission", "profiles"]
 
 
 class Governing(Trainings):
@@ -59,7 +60,7 @@ class Governing(Trainings):
         return self._wire.json("GET", "/v1/policy")
 
     def put_rules(self, part: Part, value: object) -> Any:
-        """Replace all tiers, all pools or the policy."""
+        """Replace all tiers, all pools, the policy, all admission rules or all profiles."""
         return self._wire.json("PUT", f"/v1/{part}", body=value)
 
     def patch_policy(self, changes: Mapping[str, Any]) -> Any:
@@ -75,9 +76,27 @@ class Governing(Trainings):
         """Change some settings of a pool, or add it. Returns all pools."""
         return self._wire.json("PATCH", f"/v1/pools/{quoted(name)}", body=dict(changes))
 
-    def delete_rule(self, part: Literal["tiers", "pools"], name: str) -> Any:
-        """Remove a tier or a pool. Returns the others."""
+    def delete_rule(self, part: Literal["tiers", "pools", "admission"], name: str) -> Any:
+        """Remove a tier, a pool or an admission rule. Returns the others."""
         return self._wire.json("DELETE", f"/v1/{part}/{quoted(name)}")
+
+    def admission(self) -> Any:
+        """All admission rules, as in `muster.toml`, in the order in which they are asked."""
+        return self._wire.json("GET", "/v1/admission")
+
+    def patch_admission_rule(self, name: str, changes: Mapping[str, Any], *, before: str | None = None) -> Any:
+        """Change some settings of an admission rule, or add it, perhaps before another. Returns all rules."""
+        query = {} if before is None else {"before": before}
+        return self._wire.json("PATCH", f"/v1/admission/{quoted(name)}", body=dict(changes), query=query)
+
+    def try_admission(self, rules: Sequence[Mapping[str, Any]], *, since: datetime) -> AdmissionTest:
+        """What these rules would have done to the jobs that were submitted since then. Nothing is changed."""
+        body = {"admission": [dict(rule) for rule in rules], "since": since.isoformat()}
+        return build(AdmissionTest, self._wire.json("POST", "/v1/admission-tests", body=body))
+
+    def profiles(self) -> Any:
+        """All profiles by name, each with the keys of a job file that it fills in."""
+        return self._wire.json("GET", "/v1/profiles")
 
     def diff_config(self, parts: Mapping[str, Any]) -> Document:
         """How the rules and the cluster of a configuration differ from what is in force."""

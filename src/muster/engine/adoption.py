@@ -8,7 +8,7 @@ from muster.model.errors import Conflict, NotFound
 from muster.model.events import Event, GangAdopted, JobSubmitted
 from muster.model.ids import JobId
 from muster.model.job import Job
-from muster.model.quarantine import FoundGang
+from muster.model.machines.quarantine import FoundGang
 from muster.model.records import evolve
 from muster.model.resources import GPU_MILLI
 from muster.model.spec import JobSpec

@@ -117,6 +117,10 @@ class Engine:
         """
         return self._submissions.submit(spec, now_ms, job=job, held=held, by=by, key=key, fingerprint=fingerprint)
 
+    def submitted_before(self, by: str, key: str, fingerprint: str) -> Submitted | None:
+        """The job of an earlier request of this user with the same key; None when there is none."""
+        return self._submissions.before(by, key, fingerprint)
+
     def submit_all(
         self, specs: Mapping[JobId, JobSpec], now_ms: int, *, by: str = ""
     ) -> tuple[Submitted, ...] | Rejected:
@@ -169,21 +173,26 @@ class Engine:
     @property
     def rules(self) -> Rules:
         """The rules in force: what an operator may change while everything runs."""
-        return self.state.snapshot.rules
+        return self.state.rules
 
     def retry_failed(
-        self, array: JobId, now_ms: int, *, by: str = "", key: str = "", fingerprint: str = ""
+        self,
+        array: JobId,
+        now_ms: int,
+        *,
+        spec: JobSpec | None = None,
+        by: str = "",
+        key: str = "",
+        fingerprint: str = "",
     ) -> Submitted | Rejected | None:
-        """Submit the failed tasks of an array again, as a new array; None when no task failed."""
+        """Submit the failed tasks of an array again, as `spec` if given; None when no task failed."""
         record = self.record(array)
         if not isinstance(record, ArrayRecord):
             raise NotFound(f"there is no array {array}")
-        is_alive = array in self.state.arrays
-        tasks = (self.state.jobs[task] for task in tasks_of(record)) if is_alive else self._past.tasks(record)
-        spec = failed_only(record.spec, tasks)
-        if spec is None:
-            return None
-        return self.submit(spec, now_ms, by=by, key=key, fingerprint=fingerprint)
+        alive = self.state.jobs if array in self.state.arrays else None
+        tasks = self._past.tasks(record) if alive is None else (alive[task] for task in tasks_of(record))
+        failed = failed_only(spec or record.spec, tasks)
+        return None if failed is None else self.submit(failed, now_ms, by=by, key=key, fingerprint=fingerprint)
 
     def audit(self, entry: AuditEntry) -> None:
         """Write who did something. Inside a batch, it is in one transaction with what that changed."""

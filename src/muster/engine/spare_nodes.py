@@ -35,17 +35,29 @@ class SpareNodes:
         if not snapshot.setting.policy.spares or self._seen == snapshot.version:
             return
         with self._batch:
-            recovering = self._recovering()
-            starts = starts_on_spares(snapshot, recovering, now_ms) if recovering else ()
-            if starts:
-                self._carry_out(Plan(version=0, now_ms=now_ms, starts=starts))
+            self._start_recovering(now_ms)
             is_short = any(job.lost_workers for job in snapshot.elastic.values())
             resizes = replacements_on_spares(snapshot, now_ms) if is_short else ()
             if resizes:
                 self._carry_out(Plan(version=0, now_ms=now_ms, resizes=resizes))
-            nodes = self._choice.choose(snapshot, self._state.spares)
-            self._record(SparesSet(at_ms=now_ms, nodes=nodes))
+            self._keep(now_ms)
+            # A node that another job was promised is not free, and is kept nevertheless: now they may have it.
+            if self._start_recovering(now_ms):
+                self._keep(now_ms)
         self._seen = snapshot.version
+
+    def _start_recovering(self, now_ms: int) -> bool:
+        """Start jobs that lost a node on what is free or kept; False when there are none, or no room."""
+        recovering = self._recovering()
+        starts = starts_on_spares(self._state.snapshot, recovering, now_ms) if recovering else ()
+        if starts:
+            self._carry_out(Plan(version=0, now_ms=now_ms, starts=starts))
+        return bool(starts)
+
+    def _keep(self, now_ms: int) -> None:
+        """Keep free nodes, as many as the policy says."""
+        nodes = self._choice.choose(self._state.snapshot, self._state.spares)
+        self._record(SparesSet(at_ms=now_ms, nodes=nodes))
 
     def _recovering(self) -> tuple[JobId, ...]:
         """Waiting jobs that lost a node, apart from jobs that need more GPUs than are free and kept together."""

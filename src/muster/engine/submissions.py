@@ -64,10 +64,8 @@ class Submissions:
         fingerprint: str,
     ) -> Submitted | Rejected:
         """Accept a job, or say why not."""
-        if key and (known := self._keyed(by, key)) is not None:
-            if known[1] != fingerprint:
-                raise KeyReused(f"the key {key} was used for {known[0]}, which is another request; use a new key")
-            return Submitted(job=known[0], is_new=False)
+        if (known := self.before(by, key, fingerprint)) is not None:
+            return known
         if job is not None:
             self._check_new(job)
             self.look_up_again()
@@ -78,6 +76,15 @@ class Submissions:
         return self._enter(
             JobSubmitted(at_ms=now_ms, job=name, spec=answer.spec, held=held, by=by, key=key, fingerprint=fingerprint)
         )
+
+    def before(self, by: str, key: str, fingerprint: str) -> Submitted | None:
+        """The job of the same request, if it was made before. Raises `KeyReused` when the key was for another."""
+        known = self._keyed(by, key) if key else None
+        if known is None:
+            return None
+        if known[1] != fingerprint:
+            raise KeyReused(f"the key {key} was used for {known[0]}, which is another request; use a new key")
+        return Submitted(job=known[0], is_new=False)
 
     def submit_all(self, specs: Mapping[JobId, JobSpec], now_ms: int, *, by: str) -> tuple[Submitted, ...] | Rejected:
         """Accept a whole pipeline, or nothing of it."""

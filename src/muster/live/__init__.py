@@ -10,6 +10,8 @@ watching                   what nodes and trainings measure, and the verdicts th
 saved_states housekeeping  the engine's state saved for the next start, and what is done when no request waits
 leadership                 several control planes on one database: the lease, and what a standby does
 layout                     the nodes that this machine is used as
+node_settings              what nodes are told to measure, and how to run images
+engines engine_nodes       engines such as Slurm, and the nodes that they have
 address_file logging       where the server is, and its own log
 stopping                   how a signal ends the server
 """

@@ -26,19 +26,44 @@ def submit(
     held: bool = False,
     key: str = "",
     fingerprint: str = "",
+    judged_by: Rules | None = None,
 ) -> Submitted:
-    """Accept a job. Raises `InvalidInput` or `NeverRuns` when it is not allowed or cannot run."""
+    """Accept a job that was judged by these admission rules.
+
+    Raises `InvalidInput` or `NeverRuns` when it is not allowed or cannot run, and `RulesMoved` when the admission rules
+    have changed since.
+    """
+    check_judged(judged_by, engine.rules)
     check_team(spec, engine.rules)
     answer = engine.submit(spec, now_ms, held=held, by=who.name, key=key, fingerprint=fingerprint)
     return _entered(engine, now_ms, who, answer, "jobs.submit")
 
 
 def submit_again(
-    engine: Engine, now_ms: int, who: Principal, job: JobId, *, reason: str = "", key: str = ""
+    engine: Engine,
+    now_ms: int,
+    who: Principal,
+    job: JobId,
+    *,
+    reason: str = "",
+    key: str = "",
+    spec: JobSpec | None = None,
+    judged_by: Rules | None = None,
 ) -> Submitted:
-    """Submit a job again that has ended, or the failed tasks of an array."""
-    answer = _again(engine, now_ms, who, job, key)
+    """Submit a job again that has ended, or the failed tasks of an array; as `spec`, if rules have changed it."""
+    check_judged(judged_by, engine.rules)
+    answer = _again(engine, now_ms, who, job, key, spec)
     return _entered(engine, now_ms, who, answer, "jobs.retry", reason=reason, of=job)
+
+
+class RulesMoved(Conflict):
+    """The admission rules are not those that a job was judged by. It has to be judged again."""
+
+
+def check_judged(judged_by: Rules | None, rules: Rules) -> None:
+    """Raise unless these are the admission rules in force. No rules were asked where there are none."""
+    if (() if judged_by is None else judged_by.admission) != rules.admission:
+        raise RulesMoved("the admission rules changed while the job was judged; submit it again")
 
 
 def check_team(spec: JobSpec, rules: Rules) -> None:
@@ -50,16 +75,18 @@ def check_team(spec: JobSpec, rules: Rules) -> None:
         raise InvalidInput("; ".join(part for part in (f"there is no team {spec.team}", hint, remedy) if part))
 
 
-def _again(engine: Engine, now_ms: int, who: Principal, job: JobId, key: str) -> Submitted | Rejected:
+def _again(
+    engine: Engine, now_ms: int, who: Principal, job: JobId, key: str, spec: JobSpec | None
+) -> Submitted | Rejected:
     record, fingerprint = engine.record(job), f"retry of {job}"
     if isinstance(record, ArrayRecord):
-        answer = engine.retry_failed(job, now_ms, by=who.name, key=key, fingerprint=fingerprint)
+        answer = engine.retry_failed(job, now_ms, spec=spec, by=who.name, key=key, fingerprint=fingerprint)
         if answer is None:
             raise Conflict(f"no task of {job} has failed, so there is nothing to try again")
         return answer
     if not record.state.is_final:
         raise Conflict(f"{job} has not ended; cancel it first, or wait for its end")
-    return engine.submit(record.spec, now_ms, by=who.name, key=key, fingerprint=fingerprint)
+    return engine.submit(spec or record.spec, now_ms, by=who.name, key=key, fingerprint=fingerprint)
 
 
 def _entered(

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from muster.backends.local.inventory import Machine, divided, this_machine, whole
 from muster.formats.rules.cluster_file import cluster_from_document, cluster_from_text
+from muster.formats.rules.engines.entry import NodesSettings
 from muster.formats.rules.server_file import ServerSettings
 from muster.formats.text.document import parse_document
 from muster.home import Home
@@ -18,6 +19,9 @@ from muster.model.resources import UNTRACKED
 
 WHOLE = "whole"
 """One node with everything this machine has."""
+
+NOTHING = "nothing"
+"""No node: engines elsewhere have all of them."""
 
 _log = logging.getLogger("muster.live")
 
@@ -58,7 +62,14 @@ def find_layout(home: Path, settings: ServerSettings, given: str | None) -> Layo
         left_out = f"{described.file} also has {', '.join(described.ignored)}: write that into the configuration"
         notes = (f"{left_out}, it is not read from there",) if described.ignored else ()
         return _described(json.dumps(described.document), described.spec, home, notes)
+    if (
+        given is None
+        and settings.nodes is None
+        and any(isinstance(engine, NodesSettings) for engine in settings.engines)
+    ):
+        return Layout(cluster=ClusterSpec(), text=NOTHING)
     text = given or settings.nodes or _saved(Home(home).layout)
+    text = WHOLE if text == NOTHING else text
     if text.startswith("{"):
         spec = cluster_from_document(parse_document(text, file=f"{Home(home).layout}.json"))
         return _described(text, spec, home, ())

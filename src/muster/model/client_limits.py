@@ -67,6 +67,12 @@ CONNECTIONS_PER_ADDRESS = 1_024
 """The same for one client address, which may be a login node or a proxy. The connection that was idle for longest makes
 room for a new one, so that idle connections keep no client out."""
 
+AGENT_CONNECTIONS = 16_384
+"""Connections of agents, counted apart: one for each node, and one for each user at a terminal of it."""
+
+AGENT_DESCRIPTORS = 3
+"""Open files of an agent's connection: itself, and the pair of sockets that joins it with its link."""
+
 DESCRIPTORS_KEPT = 256
 """Open files that connections leave to the rest of the server: the database, supervisors, logs."""
 
@@ -161,3 +167,48 @@ WHAT_IFS_KEPT = 8
 
 REPORT_LINK_MS = 60_000
 REPORT_LINKS = 100
+
+ADMISSION_RULES = 200
+"""Admission rules of a server: twice as many as are judged in two milliseconds."""
+
+PROFILES = 500
+"""Profiles that a server publishes: more than any user reads."""
+
+EXPRESSION_CHARS = 2_000
+"""Characters of the condition of one rule: a screen of it."""
+
+PLUGIN_LIMIT_MOST_MS = 10_000
+"""The longest that a plug-in may take for one job. The submitter waits for it, and so do others that need it too."""
+
+ADMISSION_JUDGED_MS = 1_000
+"""How long all conditions together may take for one job. A hundred rules take one or two milliseconds."""
+
+ADMISSION_START_MS = 30_000
+"""How long a process that judges may take to begin. On a machine that is busy with jobs, Python takes seconds."""
+
+ADMISSION_JUDGES = 2
+"""Processes that judge by the rules at once. One judges more jobs in a second than the writer writes."""
+
+ADMISSION_PLUGIN_CALLS = 2
+"""Processes of each plug-in that are asked at once."""
+
+ADMISSION_JUDGE_BYTES = 2 << 30
+"""Address space of a process that judges. Its libraries alone map some hundred MB."""
+
+ADMISSION_ANSWER_BYTES = 4 << 20
+"""The longest answer of such a process: a job file of the longest kind, twice."""
+
+ADMISSION_RESTARTS = 3
+"""Rules that may break the process that judges, for one job. Then the job is refused."""
+
+ADMISSION_AGAIN = 3
+"""How often a job is judged again because the rules changed meanwhile."""
+
+ADMISSION_TEST_JOBS = 50_000
+"""Jobs on which rules are tried at most, the newest first. The answer says when there were more."""
+
+ADMISSION_TEST_MS = 60_000
+"""How long that may take. The answer says how far it came."""
+
+ADMISSION_TEST_NAMED = 1_000
+"""Jobs of each kind that the answer of such a try names. Further ones are counted."""

@@ -6,6 +6,7 @@
     │   └── TooLarge            … because it is too large
     ├── Unauthenticated         it is not known who asks
     ├── Refused                 understood, but not allowed
+    │   └── Denied              … because an admission rule denies it
     │   └── NeverRuns           … because a job can never run here as things are configured
     │   └── Superseded          … because another control plane leads since
     ├── NotFound
@@ -81,6 +82,16 @@ class Refused(MusterError):
     code = "refused"
     http_status = 403
     exit_code = 3
+
+
+class Denied(Refused):
+    """An admission rule refuses a job."""
+
+    code = "denied"
+
+    def __init__(self, rule: str, message: str) -> None:
+        self.rule = rule
+        super().__init__(f"the admission rule {rule!r} refuses the job: {message}")
 
 
 class NeverRuns(Refused):

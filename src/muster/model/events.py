@@ -5,9 +5,9 @@
     decisions   DependencyMet DependencyFailed TurnCame TimerFired JobStarved  the engine concluded
                 JobStarted EvictionOrdered ResizeOrdered HoldsSet              a plan was applied
                 SparesSet                                                      the policy keeps nodes
-    observed    WorkersStarted WorkersExited StartFailed                       a backend reported
+    observed    WorkersStarted WorkersExited StartFailed ImagePulled           a backend reported
                 CheckpointSaved ShardsSaved CheckpointUploaded CheckpointDamaged
-                NodeChanged NodeUnreachable NodeReturned NodeLost GangsFound
+                NodeChanged NodeUnreachable NodeReturned NodeLost GangsFound RuntimeFound
                 StragglerFound StragglerGone HangFound HangOver                was concluded from what nodes measure
 
 An event is a fact: it is never changed, and folding it never fails. Reports of a backend are fenced by
@@ -16,15 +16,17 @@ An event is a fact: it is never changed, and folding it never fails. Reports of 
 
 from muster.model.ids import JobId, NodeName
 from muster.model.job import Placement
-from muster.model.machines.reservation import ReservationRemoved, ReservationSet
+from muster.model.machines.quarantine import FoundGang, SeenJob
+from muster.model.machines.reservation import ReservationEvent, ReservationRemoved, ReservationSet
 from muster.model.node import ClusterSpec, Node
 from muster.model.plan import Promise, Why
-from muster.model.quarantine import FoundGang, SeenJob
 from muster.model.records import Record
 from muster.model.reports import (
     CheckpointDamaged,
     CheckpointSaved,
     CheckpointUploaded,
+    ImagePulled,
+    RuntimeFound,
     ShardsSaved,
     StartFailed,
     WorkersExited,
@@ -54,6 +56,7 @@ __all__ = [
     "HangFound",
     "HangOver",
     "HoldsSet",
+    "ImagePulled",
     "JobEvent",
     "JobStarted",
     "JobStarved",
@@ -70,6 +73,7 @@ __all__ = [
     "ReservationSet",
     "ResizeOrdered",
     "RulesChanged",
+    "RuntimeFound",
     "ShardsSaved",
     "SparesSet",
     "StartFailed",
@@ -91,6 +95,8 @@ ENGINE = "engine"
 HEALTH = "health"
 """The author of verdicts on nodes. They never undo what an operator did."""
 
+BY_ENGINE = "engine "
+"""Begins the author of what an engine such as Slurm says of its nodes. It never undoes what an operator did."""
 CONFIGURATION = "configuration"
 """The author of changes that come from the configuration that Muster was started with."""
 
@@ -359,7 +365,7 @@ WaitingEvent = DependencyMet | DependencyFailed | TurnCame | JobStarved
 StopEvent = EvictionOrdered | TimerFired
 """May stop what a job is doing."""
 
-WorkerEvent = WorkersStarted | WorkersExited | StartFailed
+WorkerEvent = WorkersStarted | WorkersExited | StartFailed | ImagePulled
 """What happened to processes."""
 
 CheckpointEvent = CheckpointSaved | ShardsSaved | CheckpointUploaded | CheckpointDamaged | CheckpointRemoved
@@ -384,15 +390,11 @@ JobEvent = (
 )
 """Names the one job, or the one array, that it is about."""
 
-NodeEvent = NodeChanged | NodeUnreachable | NodeReturned | NodeLost | GangsFound
+NodeEvent = NodeChanged | NodeUnreachable | NodeReturned | NodeLost | GangsFound | RuntimeFound
 """What happened to a node, and what it runs."""
 
 ObservedEvent = WorkerEvent | CheckpointEvent | VerdictEvent | NodeEvent
 """What a backend reports, and verdicts on what it measured. The same thing may be reported twice."""
 
-ReservationEvent = ReservationSet | ReservationRemoved
-"""Nodes are set aside, or no longer."""
-
 ClusterEvent = NodeEvent | HoldsSet | SparesSet | ReservationEvent | RulesChanged | ClusterChanged
-
 Event = JobEvent | ClusterEvent

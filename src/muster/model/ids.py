@@ -27,8 +27,13 @@ _NUMBER = re.compile("0*([0-9]+)")
 _OWN_ID = re.compile(r"job-([0-9]{1,15})(?:\.([0-9]{1,9}))?")
 _SLURM_ID = re.compile(r"([0-9]{1,30})(?:[_.]([0-9]{1,9}))?")
 
-TASKS_FROM = 1_000_000_000
-"""The numbers of tasks are above this, and the numbers of jobs below. The index of a task has at most nine digits."""
+TASKS_FROM = 1 << 28
+"""The numbers of tasks are above this, and the numbers of jobs below."""
+SMALL_TASKS = ((512, 1 << 20), (4096, 1 << 17), (32_768, 20_000))
+"""Tasks whose numbers are small, because programs take `SLURM_JOB_ID` for a seed or 32 bits: those with an index below
+the first number, in arrays with a number below the second. Each kind has a range of its own, from `TASKS_FROM` on."""
+LARGE_TASK = 1_000_000_000
+"""The number of any other task is that of its array, plus one, times this, plus its index of at most nine digits."""
 
 
 def natural(name: str) -> str:
@@ -58,7 +63,26 @@ def job_number(job: JobId) -> str:
     match = _OWN_ID.fullmatch(str(job))
     if match is None:
         return str(job)
-    return match[1] if match[2] is None else str((1 + int(match[1])) * TASKS_FROM + int(match[2]))
+    return match[1] if match[2] is None else str(_task_number(int(match[1]), int(match[2])))
+
+
+def _task_number(array: int, index: int) -> int:
+    first = TASKS_FROM
+    for indices, arrays in SMALL_TASKS:
+        if index < indices and array < arrays:
+            return first + array * indices + index
+        first += indices * arrays
+    return (1 + array) * LARGE_TASK + index
+
+
+def _task_of(number: int) -> JobId:
+    first = TASKS_FROM
+    for indices, arrays in SMALL_TASKS:
+        if number < first + indices * arrays:
+            array, index = divmod(number - first, indices)
+            return JobId(f"job-{array}.{index}")
+        first += indices * arrays
+    return JobId(f"job-{number // LARGE_TASK - 1}.{number % LARGE_TASK}")
 
 
 def numbered_job(text: str) -> JobId:
@@ -71,4 +95,4 @@ def numbered_job(text: str) -> JobId:
         return JobId(f"job-{number}.{int(match[2])}")
     if number < TASKS_FROM:
         return JobId(f"job-{number}")
-    return JobId(f"job-{number // TASKS_FROM - 1}.{number % TASKS_FROM}")
+    return _task_of(number)

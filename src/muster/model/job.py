@@ -314,6 +314,8 @@ class Job(Record, frozen=True, kw_only=True, omit_defaults=True):
     """How long training stood still for the last save; None until a save was reported."""
     last_step: int | None = None
     """The last step of the latest attempt that workers have left, as far as they said; None when none ever did."""
+    image_ms: int = 0
+    """How long its present attempt waited for its image, or the last one did: on the slowest node."""
     last_step_ms: int | None = None
     """When that step was finished."""
     checkpoint_took_ms: int | None = None

@@ -330,7 +330,8 @@ EXPLAINED_MS = 2_000
 """How old the answer to "why does it wait" may be: explaining a long queue takes a good part of a second."""
 
 EXPLAINED_FRESH_MS = 60_000
-"""How old that answer may be if nothing has changed. The reasons name minutes, and these pass."""
+"""How old the starts of all jobs and the sizes of elastic jobs may be if nothing has changed: they name no time from
+now. Why a job waits names such times, and is found anew for each question after `EXPLAINED_MS`."""
 
 ESTIMATE_RUNS = 20
 """Simulated futures for one estimate: the ninth decile of twenty is the third latest."""

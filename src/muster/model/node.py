@@ -43,12 +43,23 @@ class Node(Record, frozen=True, kw_only=True):
     state: NodeState = NodeState.READY
     bad_gpus: tuple[int, ...] = ()
     """Single devices that must not be used. The rest of the node may be."""
+    used_by_others: tuple[int, ...] = ()
+    """Devices that jobs of its engine use which are not Muster's. Planning leaves them out, and they are not bad."""
     labels: tuple[str, ...] = ()
     """Words that jobs may ask for in a `constraint`, sorted."""
     engine: EngineName = LOCAL_ENGINE
     """What starts processes here."""
+    runtime: str | None = None
+    """Its container runtime; empty when it has none that works, and None while it has not said."""
+    whole_gpus: bool = False
+    """True where its engine gives nobody a part of a GPU."""
     spare: bool = False
     """Kept free for a job that loses a node. Set only in the nodes that planning sees, where a spare takes no work."""
+
+    @property
+    def runs_images(self) -> bool:
+        """False when the node has said that it has no container runtime."""
+        return self.runtime != ""
 
     @property
     def known_as(self) -> tuple[str, ...]:

@@ -10,6 +10,13 @@ ABSENCE_MARGIN_MS = 5_000
 CONTROL_PING_MS = 1_500
 """How often a control plane shows each supervisor that it is alive, when it has nothing else to send."""
 
+PINGS_PER_S = 500
+"""Pings of a control plane to all supervisors together: a fleet is pinged less often than a few nodes, because each of
+them costs the control plane a tenth of a millisecond and more."""
+
+PING_MOST_MS = 10_000
+"""The longest time between two pings of a supervisor. An agent tries another connection after twice as long."""
+
 CONTROL_SILENCE_MS = 5_000
 """A control plane that sends nothing for this long counts as away, even while connected: it missed three pings and
 probably hangs. A supervisor that is wrong about this only enforces limits that are over anyway. Pings also report a
@@ -119,6 +126,9 @@ SUPERVISOR_HELLO_MS = 10_000
 """A supervisor that does not greet within this time after it was found, or stops in the middle of its greeting, is
 ended and replaced. Time in which the control plane itself stood still does not count."""
 
+PINGS_MISSED = 3
+"""A control plane that says when its next ping comes is away once so many did not come."""
+
 SUPERVISOR_SILENCE_MS = 60_000
 """A connected supervisor that answers no ping for this long counts as hung. Pings are counted, not time, because a
 control plane that was paused finds the answers when it goes on."""
@@ -130,6 +140,39 @@ its agent had the time to connect."""
 
 AGENT_DIAL_S = 10.0
 """How long an agent may take to open one more connection, for a user at a terminal."""
+
+ENGINE_LOOK_MS = 2_000
+"""How often an engine such as Slurm is asked how its nodes and allocations are. It answers from memory."""
+
+ENGINE_NODES_S = 1.5
+"""Nodes are asked about with the next look after this long. Looks at allocations may be far more frequent."""
+
+ALLOCATION_LOOK_MS = 500
+"""How often an engine is asked while an allocation is about to begin or to end."""
+
+ENGINE_SILENCE_S = 30.0
+"""After how long without an answer the nodes of an engine take no new work. A restart of a controller takes seconds."""
+
+ENGINE_CALL_S = 20.0
+"""How long one call to an engine may take. A busy controller answers within seconds."""
+
+ALLOCATION_MARGIN_MS = 600_000
+"""How much longer than a job may take its allocation is asked for: for its start, its last reports, and because engines
+count minutes. Muster ends jobs by itself; this is for when it cannot."""
+
+ALLOCATION_END_S = 15.0
+"""How long an allocation may take to end by itself once nothing of it is needed. Then it is cancelled."""
+
+ALLOCATION_SILENCE_S = 120.0
+"""How long an agent of a running allocation may be away. It tries to connect every five seconds, so by then its node
+hangs or cannot reach the control plane, and the allocation is ended."""
+
+AGENT_RETURN_S = 8.0
+"""For how long an agent that has not connected with this control plane yet is waited for before a node that its engine
+has lost counts as lost. It tries every five seconds at least."""
+
+ALLOCATION_DOUBT_S = 60.0
+"""How long the failure of a worker may wait for the engine's word. Slurm kills after 30 s what it has told to end."""
 
 SUPERVISOR_END_S = 10.0
 """A supervisor that was told to end is killed after this time, with all that it runs. Usually it takes milliseconds."""
@@ -188,6 +231,37 @@ PROBE_COMMAND_MS = 30_000
 PROBE_OUTPUT_BYTES = 256 << 10
 """What such a command may print in one run: a hundred bytes for each of a few thousand signals."""
 
+RUNTIME_LOOK_MS = 20_000
+"""How long a container runtime may take to say that it works, or which containers it has. A client whose service hangs
+does not answer at all."""
+
+IMAGE_LOOK_MS = 60_000
+"""How long it may take to see whether an image is on the node, on a disk that is busy with a pull."""
+
+PULL_MS = 20 * 60_000
+"""How long a pull may take, unless the configuration says otherwise: twenty gigabytes at 20 MB/s. Less than a gang may
+take to start."""
+
+PULL_AHEAD_MS = 60 * 60_000
+"""How long before a promised start the nodes that it names pull the image: three pulls that take as long as they may,
+one after another."""
+
+PULLS_AHEAD_MOST = 4
+"""How many images a node pulls ahead at a time, so that a long queue does not take its whole link."""
+
+CONTAINER_END_MS = 60_000
+"""How long it may take to remove a container once: the files of a large one are removed too. It is tried again."""
+
+CONTAINER_ENDS_MOST = 5
+"""How often the removal of a container whose processes are gone is tried before the end of its worker is reported
+without. What is left is removed when the supervisor looks for leftovers."""
+
+LEFTOVERS_LOOK_MS = 10 * 60_000
+"""How often a node looks for containers that no worker has any more."""
+
+PULLS_REMEMBERED = 256
+"""For how many attempts a node remembers that their image is there, until their workers have started."""
+
 PROBE_ERROR_BYTES = 4 << 10
 """What is read of its standard error, for the note about a failure."""
 
@@ -207,7 +281,14 @@ COUNTER_WINDOW_MS = 5 * 60_000
 
 UPLOAD_END_MS = 600_000
 """How long an uploader may go on after the last worker of its job has left the node: a checkpoint of a hundred
-gigabytes at a gigabit and a half per second. What is not copied then is lost with the node's disk only."""
+gigabytes at a gigabit and a half per second. What is not copied then is tried again later."""
+
+UPLOAD_TRY_PAUSE_MS = 600_000
+"""The pause before what a job that is over has on this node alone is copied again."""
+
+UPLOAD_TRIES_MOST = 144
+"""How often that is tried: for two days at the most, as each try may take ten minutes. Then the checkpoints stay on the
+node for as long as those that nobody asks about."""
 
 UPLOAD_PAUSE_MAX_MS = 60_000
 """The longest pause before an uploader that keeps dying is started again."""
@@ -231,3 +312,13 @@ STACKS_BYTES = 64 << 10
 
 STACKS_MS = 2_000
 """How long a process may take to write its stacks. It writes them from a signal handler, even while it hangs."""
+
+
+def ping_ms(nodes: int) -> int:
+    """How often each of so many supervisors is pinged."""
+    return min(max(CONTROL_PING_MS, nodes * 1000 // PINGS_PER_S), PING_MOST_MS)
+
+
+def control_silence_ms(ping_ms: int) -> int:
+    """For how long a control plane that pings this often may be silent until it counts as away."""
+    return max(CONTROL_SILENCE_MS, PINGS_MISSED * min(ping_ms, PING_MOST_MS))

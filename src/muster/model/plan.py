@@ -49,8 +49,10 @@ class ReasonCode(StrEnum):
     """Its user asked that it not start yet."""
     PROTECTED = "protected"
     """Running jobs whose place it could take may not be told to leave, or not yet."""
+    IMAGE = "image"
+    """It has an image, and only nodes without a container runtime have room."""
     ENGINE = "engine"
-    """No engine alone has room for the gang, and no gang spans two."""
+    """No engine alone has room for the gang, and no gang spans two; or only engines have that cannot run it."""
 
 
 class Reason(Record, frozen=True, kw_only=True):

@@ -1,4 +1,8 @@
-"""What an operator configures: tiers, pools and the policy. It is data, so that it can be tried in simulation first."""
+"""What an operator configures: tiers, pools, the policy, and what jobs pass before they enter the queue.
+
+It is data, so that it can be tried first: the policy in simulation, admission rules on the jobs of the past. What a
+file writes as a mapping of keys of a job file is kept as JSON text, so that records stay values.
+"""
 
 from enum import StrEnum
 
@@ -136,3 +140,65 @@ class Policy(Record, frozen=True, kw_only=True):
     def weighs_teams(self) -> bool:
         """True when guarantees and fair share come before a job's own order key."""
         return self.fair_share and self.order is not Order.FIFO
+
+
+PLUGIN_LIMIT_MS = 1_000
+"""How long a plug-in may take for one job unless its rule says otherwise."""
+
+
+class OnError(StrEnum):
+    """What becomes of a job when a rule cannot be judged."""
+
+    DENY = "deny"
+    """It is refused: the rule fails closed."""
+    ALLOW = "allow"
+    """It goes on as if the rule had nothing to say, with a warning: the rule fails open."""
+
+
+class AdmissionRule(Record, frozen=True, kw_only=True):
+    """One rule: for which jobs it is, and one thing that it does with them."""
+
+    name: str
+    when: str = ""
+    """An expression in CEL; empty means every job."""
+    deny: str = ""
+    """The message with which the job is refused."""
+    warn: str = ""
+    """The message with which it is admitted."""
+    values: str = ""
+    """Keys of the job file that the rule gives the job, as JSON."""
+    override: bool = False
+    """Whether these keys replace what the job says itself."""
+    require_tags: tuple[str, ...] = ()
+    """Tags without which the job is refused."""
+    plugin: str = ""
+    """The name of a function of another package that decides."""
+    time_limit_ms: int = PLUGIN_LIMIT_MS
+    """How long that may take."""
+    on_error: OnError = OnError.DENY
+
+
+class Profile(Record, frozen=True, kw_only=True):
+    """Keys of a job file under a name, for jobs that give that name."""
+
+    name: str
+    values: str = "{}"
+    """As JSON."""
+
+
+class EffectKind(StrEnum):
+    """What a rule did to a job that was admitted."""
+
+    SET = "set"
+    WARN = "warn"
+
+
+class RuleEffect(Record, frozen=True, kw_only=True):
+    """What one rule did to a job that was admitted."""
+
+    rule: str
+    kind: EffectKind
+    message: str = ""
+    """What it warned of."""
+    keys: tuple[str, ...] = ()
+    """The keys that it set, such as `checkpoint.every`."""

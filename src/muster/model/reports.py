@@ -4,6 +4,7 @@ A separate module, so that a supervisor starts in a tenth of a second without lo
 """
 
 from muster.model.ids import JobId, NodeName
+from muster.model.job import Cause
 from muster.model.records import Record
 
 
@@ -34,6 +35,10 @@ class WorkersExited(Record, frozen=True, kw_only=True):
     """Their node ended them, because their maximum duration was over and no control plane was there to do it."""
     problem: str = ""
     """Why the program could not be started, such as a folder that is missing; empty when it was started."""
+    ended_for: Cause | None = None
+    """Why the engine of their node ended them; None when it did not."""
+    because: str = ""
+    """The same in the engine's words."""
     step: int | None = None
     """The last step of their training; None when they did not say how far they were."""
     step_ms: int | None = None
@@ -49,6 +54,26 @@ class StartFailed(Record, frozen=True, kw_only=True):
     generation: int
     ranks: tuple[int, ...]
     message: str = ""
+
+
+class ImagePulled(Record, frozen=True, kw_only=True):
+    """The image of an attempt was not on a node and had to be brought there. Until then its workers waited."""
+
+    at_ms: int
+    job: JobId
+    attempt: int
+    node: NodeName
+    image: str
+    took_ms: int
+
+
+class RuntimeFound(Record, frozen=True, kw_only=True):
+    """A node says which container runtime it has."""
+
+    at_ms: int
+    node: NodeName
+    runtime: str = ""
+    """Its name; empty when the node has none that works."""
 
 
 class CheckpointSaved(Record, frozen=True, kw_only=True):

@@ -7,8 +7,9 @@ tell is in here: what was used, learnt, due and promised.
 from muster.model.ids import GpuType, JobId, NodeName, TeamPath
 from muster.model.instructions import KillWorkers
 from muster.model.job import Job
+from muster.model.machines.quarantine import FoundGang
 from muster.model.node import ClusterSpec, HealthRecord, Node
-from muster.model.quarantine import FoundGang
+from muster.model.policy import AdmissionRule, Profile
 from muster.model.records import Record
 from muster.model.scenario import Rules, Scenario
 from muster.model.spec import JobSpec
@@ -118,6 +119,8 @@ class FactsRecord(Record, frozen=True, kw_only=True):
     configured_cluster: ClusterSpec | None = None
     node_health: tuple[tuple[NodeName, HealthRecord], ...] = ()
     spares: tuple[NodeName, ...] = ()
+    admission: tuple[AdmissionRule, ...] = ()
+    profiles: tuple[Profile, ...] = ()
 
 
 class BucketsRecord(Record, frozen=True, kw_only=True):

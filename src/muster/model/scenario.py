@@ -5,7 +5,7 @@ from muster.model.job import RunningJob, WaitingJob
 from muster.model.machines.reservation import Reservation
 from muster.model.node import ClusterSpec
 from muster.model.plan import Promise
-from muster.model.policy import DEFAULT_TIERS, Policy, Pool, Tier
+from muster.model.policy import DEFAULT_TIERS, AdmissionRule, Policy, Pool, Profile, Tier
 from muster.model.records import Record
 from muster.model.team import Team
 
@@ -19,6 +19,10 @@ class Rules(Record, frozen=True, kw_only=True):
     pools: tuple[Pool, ...] = ()
     """Empty: all nodes are in pools that admit every job."""
     policy: Policy = Policy()
+    admission: tuple[AdmissionRule, ...] = ()
+    """In the order in which they are judged. They are asked when a job is submitted, and never again."""
+    profiles: tuple[Profile, ...] = ()
+    """What a job file may name in `profile`."""
 
 
 class Scenario(Record, frozen=True, kw_only=True):

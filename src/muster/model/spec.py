@@ -2,7 +2,8 @@
 
 from enum import StrEnum
 
-from muster.model.ids import JobId, LevelName, NodeName, TeamPath, TierName
+from muster.model.ids import EngineName, JobId, LevelName, NodeName, TeamPath, TierName
+from muster.model.policy import RuleEffect
 from muster.model.records import Record
 from muster.model.resources import Request
 
@@ -19,6 +20,8 @@ class Launch(StrEnum):
     TORCHFT = "torchft"
     MPI = "mpi"
     JAX = "jax"
+    RAY = "ray"
+    """The gang is a Ray cluster, and `run` runs once, beside its head."""
     SLURM = "slurm"
     """The first worker runs `run` once, as a batch script, and `srun` in it starts processes beside all workers."""
 
@@ -183,6 +186,16 @@ class Bundle(Record, frozen=True, kw_only=True):
     """True when the files differ from that commit."""
 
 
+class Mount(Record, frozen=True, kw_only=True):
+    """A folder or a file of the node that the container of a worker sees."""
+
+    source: str
+    """Its path on the node, or the claim of a volume in Kubernetes: `pvc:NAME`, or `pvc:NAME/folder`."""
+    target: str
+    """Its path in the container."""
+    read_only: bool = False
+
+
 class JobSpec(Record, frozen=True, kw_only=True):
     """A whole job file."""
 
@@ -200,6 +213,10 @@ class JobSpec(Record, frozen=True, kw_only=True):
     A relative one was copied when the job was submitted, and is the copy in `bundle`.
     """
     bundle: Bundle | None = None
+    image: str = ""
+    """The container image in which its commands run; empty means the node itself."""
+    mounts: tuple[Mount, ...] = ()
+    """What of the node its containers see, besides what every worker needs."""
     interactive: Interactive | None = None
     env: tuple[tuple[str, str], ...] = ()
     secrets: tuple[str, ...] = ()
@@ -211,6 +228,8 @@ class JobSpec(Record, frozen=True, kw_only=True):
     """The only nodes that it may use; empty means all."""
     exclude: tuple[NodeName, ...] = ()
     """Nodes that it does not use."""
+    engine: EngineName = EngineName("")
+    """The only engine whose nodes it may use; empty means any."""
     exclusive: bool = False
     """It starts only on nodes that no other job uses, and no other job uses them until it is gone."""
     begin: Begin = Begin()
@@ -228,6 +247,10 @@ class JobSpec(Record, frozen=True, kw_only=True):
     """What is done when one of its ranks stays slower than the others."""
     on_hang: Remedy = Remedy.REPORT
     """What is done when it stands still."""
+    profile: str = ""
+    """The profile that filled in what the file left out; empty when it named none."""
+    effects: tuple[RuleEffect, ...] = ()
+    """What admission rules did to it. This is no part of the job file."""
 
     @property
     def is_workdir_copied(self) -> bool:
@@ -279,6 +302,13 @@ class JobSpec(Record, frozen=True, kw_only=True):
             return stop_grace_ms
         saving_ms = stop_grace_ms if self.checkpoint is None else self.checkpoint.grace_ms
         return saving_ms if self.batch.signal is None else max(saving_ms, self.batch.signal.before_ms)
+
+    @property
+    def shares_gpus(self) -> bool:
+        """True when some of its workers ask for a part of a GPU."""
+        if len(self.roles) == 1:
+            return self.roles[0].request.is_fractional
+        return any(role.request.is_fractional for role in self.roles)
 
     def role(self, name: str) -> RoleSpec:
         """The role called `name`. The caller knows that it exists."""

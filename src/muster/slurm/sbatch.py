@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from muster import __version__
+from muster.client.answers import Job
 from muster.client.client import Client
 from muster.formats.sbatch.options import SBATCH, BadOption, Option, read_options
 from muster.formats.sbatch.sbatch_file import variable_options
@@ -22,7 +23,8 @@ FAILED = 1
 HELP = """\
 Usage: sbatch [OPTIONS(0)...] [ : [OPTIONS(N)...]] script(0) [args(0)...]
 
-Submits a batch script to Muster. The options are those of Slurm 22.05; docs/guides/slurm.md says what each does here.
+Submits a batch script to Muster. The options are those of Slurm 22.05; docs/guides/slurm-commands.md says what each
+does here.
 """
 
 
@@ -60,6 +62,8 @@ def _submit(client: Client, options: Sequence[Option], script: str, file: str, a
     if "test-only" in said:
         return _tell_start(client, job.document)
     submitted = client.submit(job.document, held=job.held)
+    if submitted.admission and not said & {"quiet", "parsable"}:
+        _tell_effects(submitted)
     number = job_number(JobId(submitted.id))
     if "parsable" in said:
         sys.stdout.write(f"{number}\n")
@@ -67,6 +71,14 @@ def _submit(client: Client, options: Sequence[Option], script: str, file: str, a
         sys.stdout.write(f"Submitted batch job {number}\n")
     sys.stdout.flush()
     return exit_code_of(client.wait(submitted.id), client) if "wait" in said else 0
+
+
+def _tell_effects(job: Job) -> None:
+    """Say what admission rules did to a job."""
+    from muster.cli.drawing.reasons import effect_text  # noqa: PLC0415 (drawing is slow to import, and few jobs need it)
+
+    for effect in job.admission:
+        complain(f"sbatch: {effect_text(effect)}")
 
 
 def _script(said: dict[str, str], rest: Sequence[str]) -> tuple[str, str, list[str]]:

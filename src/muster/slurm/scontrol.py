@@ -17,6 +17,7 @@ from muster.slurm.showing.host_lists import compressed, expanded
 from muster.slurm.showing.job_rows import JobRow
 from muster.slurm.showing.node_rows import NodeRow, node_rows
 from muster.slurm.showing.record_texts import job_text, node_text, partition_text
+from muster.slurm.submitting import tiers_of
 
 NEED_JOB = "scontrol: error: a job id is needed"
 
@@ -121,13 +122,13 @@ def _show_nodes(given: Namespace, names: Sequence[str]) -> int:
 def _show_partitions(given: Namespace, names: Sequence[str]) -> int:
     with connected("scontrol") as client:
         rows = _nodes(client)
-        tiers = [str(tier["name"]) for tier in client.tiers()]
+        tiers, known = [str(tier["name"]) for tier in client.tiers()], client.pools()
     pools = list(dict.fromkeys(row.node.pool for row in rows))
     wanted = words(names)
     if missing := [name for name in wanted if name not in pools]:
         raise SlurmError(f"Partition {missing[0]} not found")
     texts = [
-        partition_text([row for row in rows if row.node.pool == pool], tiers)
+        partition_text([row for row in rows if row.node.pool == pool], tiers_of(known, pool) or tiers)
         for pool in pools
         if not wanted or pool in wanted
     ]

@@ -20,7 +20,7 @@ HELP = """\
 Usage: srun [OPTIONS...] command [args...]
 
 Runs a command on the nodes of an allocation, or submits it as a job. The options are those of Slurm 22.05;
-docs/guides/slurm.md says what each does here.
+docs/guides/slurm-commands.md says what each does here.
 """
 
 

@@ -4,6 +4,8 @@
     verify --run RUN …                                              all files are read and compared with checksums
     remove --run RUN … --step N                                     one checkpoint is removed from all places
 
+Durable storage that cannot be reached is left out of lists, and `unread` says why.
+
 It is run with the environment of a job, so that it has the job's credentials. A problem is one line on stderr.
 """
 
@@ -31,8 +33,9 @@ def main(arguments: "list[str] | None" = None) -> int:
         if options.action == "remove":
             inventory.remove(options.step)
             return 0
+        unread = inventory.leave_out_unreachable()
         for found in _found(inventory, options.step, verify=options.action == "verify"):
-            sys.stdout.write(json.dumps(asdict(found)) + "\n")
+            sys.stdout.write(json.dumps({**asdict(found), "unread": unread}) + "\n")
     except Exception as error:  # noqa: BLE001 - storage raises what it likes, and the control plane needs one line
         sys.stderr.write(f"{in_words(error)}\n")
         return FAILED

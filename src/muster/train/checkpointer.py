@@ -29,7 +29,7 @@ from muster.train.notice_pipe import NoticePipe, say
 from muster.train.own_clock import OwnClock
 from muster.train.peers import Peers
 from muster.train.restoring import restore
-from muster.train.saving import RankContext, SaveHandle, Saver
+from muster.train.saving import LAST_SAVE_S, RankContext, SaveHandle, Saver
 from muster.train.stacks import Stacks
 from muster.train.store.places import Places, places_of
 from muster.train.store.steps import step_number
@@ -37,9 +37,6 @@ from muster.train.surroundings import Surroundings, place_in_world, surroundings
 
 METRICS_NS = 1_000_000_000
 """Time between two notices with metrics."""
-
-LAST_SAVE_S = 20
-"""How long a process whose training failed waits for a save that is under way."""
 
 
 class Checkpointer:
@@ -144,7 +141,7 @@ class Checkpointer:
     def close(self, timeout_s: float | None = None) -> None:
         """Wait for the save that is under way, and say that training is over."""
         if self._saver is not None:
-            self._saver.finish(timeout_s)
+            self._saver.close(timeout_s)
         if self._announcer is not None:
             self._announcer.close()
             self._announcer = None

@@ -11,15 +11,17 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from muster.train import optional
-from muster.train.errors import CheckpointError, DamagedCheckpoint, UnwritableCheckpoint, in_words
+from muster.train.errors import CheckpointError, DamagedCheckpoint, StateMismatch, UnwritableCheckpoint, in_words
 from muster.train.notice_pipe import say
 from muster.train.saving import RankContext, values_name
 from muster.train.state.rank_file import RankFile, is_tensor
 from muster.train.state.shards import cut, overlaps
 from muster.train.state.state_tree import put_back
-from muster.train.state.torch_files import SharedTensors
+from muster.train.state.torch_files import INDEX, SharedTensors
 from muster.train.store.parts import Manifest
 from muster.train.store.places import Places
+from muster.train.store.replacing import finish_replacing
+from muster.train.surroundings import Surroundings
 
 T = TypeVar("T")
 
@@ -38,21 +40,68 @@ STORAGE_LOOK_S = 5
 
 def restore(context: RankContext, state: dict[str, Any]) -> int:
     """Put a checkpoint into the state; its step, or 0 when there is none."""
+    if not isinstance(state, dict):
+        raise TypeError(f"the state is a {type(state).__name__}; give the dict that checkpoints are restored into")
+    finish_replacing(context.places.own)
     context.peers.meet()
     is_formed_anew = any(context.peers.gather(context.is_again))
     if context.around.is_in_muster and context.around.step is not None and not is_formed_anew:
         return _restored_as_told(context, state, context.around.step)
     candidates = _agreed(context, _in_all_places(context.places) if is_formed_anew else _candidates(context))
-    return _newest_intact(context, state, candidates) if candidates else 0
+    if candidates and not is_formed_anew and _may_begin_anew(context.around):
+        candidates = _from_first_intact(context, candidates)
+    if not candidates:
+        return 0
+    try:
+        return _newest_intact(context, state, candidates)
+    except DamagedCheckpoint as error:
+        # A fault of storage, and none of the program.
+        context.pipe.tell("damaged", {"step": candidates[0], "rank": context.rank, "problem": in_words(error)})
+        raise
+
+
+def _may_begin_anew(around: Surroundings) -> bool:
+    """True when the control plane knows of no good checkpoint after an attempt, so training begins anew."""
+    return around.is_in_muster and around.attempt > 0 and around.step is None and around.resume_run is None
+
+
+def _from_first_intact(context: RankContext, candidates: list[int]) -> list[int]:
+    """Candidates from the first on whose files are all intact; none when there is no such one, which is told.
+
+    Nothing is put into the state before that is known: a training that begins anew must not have half of a checkpoint.
+    """
+    problem = ""
+    for at, step in enumerate(candidates):
+        answers = context.peers.gather(_damage_of(context, step))
+        if not any(answers):
+            return candidates[at:]
+        context.damaged.add(step)
+        problem = problem or next(filter(None, answers))
+    told = {"step": candidates[0], "rank": context.rank, "problem": problem, "replaced": True}
+    context.pipe.tell("damaged", told)
+    say(f"none of the checkpoints {candidates} can be restored, so training begins from the start: {problem}")
+    return []
+
+
+def _damage_of(context: RankContext, step: int) -> str:
+    """What is damaged of a checkpoint in all places, or nothing."""
+    try:
+        manifest = _patiently(lambda: context.places.manifest(step))
+        for entry in manifest.files.values() if manifest is not None else ():
+            context.places.find(step, entry)
+    except DamagedCheckpoint as error:
+        return in_words(error)
+    return "" if manifest is not None else "its lists of files are gone"
 
 
 def _newest_intact(context: RankContext, state: dict[str, Any], candidates: list[int]) -> int:
     """Restore the first of these that every rank can restore."""
     problem = ""
     for step in candidates:
-        answers = context.peers.gather(_tried(context, step, state))
+        answers = _all_tried(context, step, state)
         if not any(answers):
             return step
+        context.damaged.add(step)
         problem = next(answer for answer in answers if answer)
         say(f"step {step} cannot be restored, so the checkpoint before it is taken: {problem}")
     raise DamagedCheckpoint(f"none of the checkpoints {candidates} can be restored: {problem}")
@@ -64,10 +113,11 @@ def _restored_as_told(context: RankContext, state: dict[str, Any], step: int) ->
     Ranks that cannot agree, because there is no torch.distributed, end. The control plane then starts them again with
     an older step.
     """
-    problem = _tried(context, step, state, waits=True)
-    answers = context.peers.gather(problem)
+    answers = _all_tried(context, step, state, waits=True)
     if not any(answers):
         return step
+    context.damaged.add(step)
+    problem = answers[context.rank if len(answers) > 1 else 0]
     told = {"step": step, "rank": context.rank, "problem": problem}
     try:
         can_agree = context.world == len(answers)
@@ -153,20 +203,34 @@ def _agreed(context: RankContext, candidates: list[int]) -> list[int]:
     return [step for step in candidates if all(step in each for each in seen)]
 
 
-def _tried(context: RankContext, step: int, state: dict[str, Any], *, waits: bool = False) -> str:
-    """Restore a step, perhaps after a wait for it; what was damaged, or nothing."""
+def _all_tried(context: RankContext, step: int, state: dict[str, Any], *, waits: bool = False) -> list[str]:
+    """Restore a step on all ranks; what each of them found damaged, or nothing.
 
-    def attempted() -> None:
-        manifest = _arrived(context.places, step) if waits else context.places.manifest(step)
-        if manifest is None:
-            raise DamagedCheckpoint("its lists of files are gone")
-        load(context, manifest, state)
-
+    A state that a checkpoint does not fit is no damage: its rank raises what was wrong, and all others say which it is.
+    """
+    problem, misfit = "", None
     try:
-        _patiently(attempted)
+        _try(context, step, state, waits=waits)
     except DamagedCheckpoint as error:
-        return in_words(error)
-    return ""
+        problem = in_words(error)
+    except Exception as error:  # noqa: BLE001 (whatever a user's state raises: the others must not wait for this rank)
+        misfit = error
+    answers = context.peers.gather((problem, misfit and in_words(misfit)))
+    if misfit is not None:
+        raise misfit
+    for rank, (_, words) in enumerate(answers):
+        if words is not None:
+            raise StateMismatch(f"rank {rank} cannot restore step {step}: {words}")
+    return [found for found, _ in answers]
+
+
+def _try(context: RankContext, step: int, state: dict[str, Any], *, waits: bool) -> None:
+    """Restore a step, perhaps after a wait for it. Only storage is waited for, never what the state does."""
+    places = context.places
+    manifest = _patiently(lambda: _arrived(places, step) if waits else places.manifest(step))
+    if manifest is None:
+        raise DamagedCheckpoint("its lists of files are gone")
+    load(context, manifest, state)
 
 
 def load(context: RankContext, manifest: Manifest, state: dict[str, Any]) -> None:
@@ -222,11 +286,12 @@ class RankSource:
 
     def shared_names(self, prefix: str) -> set[str]:
         """What the ranks share under a path."""
-        return self._tensors.names(prefix)
+        return self._tensors.names(prefix) if INDEX in self._manifest.files else set()
 
     def load_shared(self, tensors: dict[str, Any]) -> None:
         """Read shared tensors into these, each rank its part."""
-        self._tensors.load(tensors)
+        if tensors:
+            self._tensors.load(tensors)
 
     def empty_like(self, name: str) -> Any:
         """A tensor with the shape and type of a shared one."""

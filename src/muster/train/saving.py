@@ -5,12 +5,14 @@ ranks, then the values of this rank, then the list of its files, which commits t
 checkpoints before it as they are, and training goes on.
 """
 
+import atexit
 import contextlib
 import os
 import threading
 import time
+import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from muster.train.board import SAVING, Board
@@ -23,12 +25,20 @@ from muster.train.state.staging import Staging
 from muster.train.state.state_tree import TakenState, rehearse, take_apart
 from muster.train.state.torch_files import HashedFile, failure_in_words, write_shared
 from muster.train.store.claims import claim
-from muster.train.store.parts import FileEntry, RankPart, encode_part, part_name
+from muster.train.store.parts import MANIFEST, FileEntry, RankPart, encode_part, part_name
 from muster.train.store.places import Places
-from muster.train.store.retention import clear_for, complete, keep_newest
+from muster.train.store.replacing import beside, is_saved, replace
+from muster.train.store.retention import complete, keep_newest
 from muster.train.store.steps import STEP_MOST
+from muster.train.store.stores import FolderStore
 from muster.train.store.uploads import upload
 from muster.train.surroundings import Surroundings
+
+LAST_SAVE_S = 20
+"""How long a process whose training failed, or that ends without closing its checkpoints, waits for its last save."""
+
+RANKS_NAMED = 8
+"""Ranks that are named when they save different steps."""
 
 
 def values_name(rank: int) -> str:
@@ -84,6 +94,8 @@ class RankContext:
     board: Board
     is_again: bool = False
     """True when an earlier process of this attempt trained here: the launcher has formed the gang anew."""
+    damaged: set[int] = field(default_factory=set)
+    """Steps that could not be restored, and were not saved again since then."""
 
 
 class Saver:
@@ -96,8 +108,9 @@ class Saver:
         self._thread: threading.Thread | None = None
         self._warming: threading.Thread | None = None
         self._said = ""
-        self._is_begun = False
-        """True when this rank writes its files of the present save; before that none of them are its own."""
+        atexit.register(_close_at_end, weakref.ref(self))
+        self._target: FolderStore | None = None
+        """Where this rank writes its files of the present save; before that none of them are its own."""
         self.is_owner_known = False
         """True when it was checked that the path is not another run's."""
 
@@ -137,6 +150,16 @@ class Saver:
         if self._thread is not None:
             self._thread.join(timeout_s)
 
+    def close(self, timeout_s: float | None = None) -> None:
+        """No other save will come. Waits for the one that is under way.
+
+        The interpreter must not end while a thread is inside of PyTorch, which has given up the interpreter's lock: the
+        thread cannot have it back, and the process would abort ("terminate called without an active exception").
+        """
+        self._staging.close()
+        self._warmed()
+        self.finish(timeout_s)
+
     def _warmed(self) -> None:
         """Wait until no thread writes to the memory of the copies."""
         if self._warming is not None:
@@ -155,36 +178,61 @@ class Saver:
             error = cause if isinstance(cause, CheckpointError) else UnwritableCheckpoint(f"{place}: {in_words(cause)}")
         self._context.board.flag(SAVING, False)
         if error is not None:
-            if self._is_begun:
-                self._clear(handle.step)
+            if self._target is not None:
+                self._clear(self._target, handle.step)
             self._complain(handle.step, error)
         handle.end(error)
 
     def _write_together(self, handle: SaveHandle, taken: TakenState, problem: CheckpointError | None) -> None:
         context, step = self._context, handle.step
-        self._is_begun = False
-        problem = problem or self._prepared(step)
+        self._target = None
+        again, is_replacer = self._met_at(step)
+        target = beside(context.places.own) if again else context.places.own
+        problem = problem or self._prepared(step, target)
         answers = context.peers.gather((problem and (type(problem), str(problem)), bool(taken.shared)))
         _raise_first(answers)
         failpoint("save.before-files")
         files: list[FileEntry] = []
         if any(has_shared for _, has_shared in answers):
-            files += write_shared(context.places.own.path(step), taken.shared, context.peers.group)
+            files += write_shared(target.path(step), taken.shared, context.peers.group)
         failpoint("save.after-shared")
         try:
-            files.append(self._write_values(step, taken))
+            files.append(self._write_values(target, step, taken))
             failpoint("save.before-part")
-            self._commit(handle, files)
+            told = self._commit(target, handle, files)
             failpoint("save.after-part")
+            if not again:
+                context.pipe.tell("shard", told)
         except OSError as error:
-            problem = UnwritableCheckpoint(f"{context.places.own.path(step)}: {in_words(error)}")
+            problem = UnwritableCheckpoint(f"{target.path(step)}: {in_words(error)}")
         _raise_first(context.peers.gather((problem and (type(problem), str(problem)), False)))
+        if again:
+            self._replace(step, is_replacer)
+            context.pipe.tell("shard", {**told, "took_ms": handle.age_ms})
+        context.damaged.discard(step)
         is_seen_whole = self._follow_up(step)
         # Without a group a rank knows of the others only what is on disk here.
         if is_seen_whole or context.peers.group is not None:
             self._committed(step)
 
-    def _prepared(self, step: int) -> CheckpointError | None:
+    def _met_at(self, step: int) -> tuple[bool, bool]:
+        """All ranks have come to this step: whether it is saved again, and whether this rank lets it take its place."""
+        context = self._context
+        own = context.places.own
+        place = (context.around.node, own.root)
+        answers = context.peers.gather((step, is_saved(own, step), place))
+        if any(each != step for each, _, _ in answers):
+            others = ", ".join(
+                f"rank {rank} saves step {each}" for rank, (each, _, _) in enumerate(answers[:RANKS_NAMED])
+            )
+            raise UnsavableState(f"all ranks must save the same step, and {others}")
+        # Ranks that cannot talk to each other do not know when all of them have written.
+        can_agree = context.world == len(answers)
+        first = next(rank for rank, (_, _, where) in enumerate(answers) if where == place)
+        is_first = context.peers.group is None or first == context.rank
+        return can_agree and any(has for _, has, _ in answers), is_first
+
+    def _prepared(self, step: int, target: FolderStore) -> CheckpointError | None:
         """Make room for the part; what is in the way of it."""
         context = self._context
         try:
@@ -193,18 +241,29 @@ class Saver:
             self.is_owner_known = True
             if not context.around.is_in_muster:
                 claim(context.places.own.root, context.rank)
+            os.makedirs(target.path(step), exist_ok=True)
             os.makedirs(context.places.own.path(step), exist_ok=True)
-            self._is_begun = True
-            names = [part_name(context.rank, context.world), *([".metadata"] if context.rank == 0 else [])]
-            clear_for(context.places.own, step, names)
+            self._target = target
+            leftovers = [part_name(context.rank, context.world), *([".metadata"] if context.rank == 0 else [])]
+            target.remove(step, [MANIFEST, *leftovers])
         except CheckpointError as error:
             return error
         except Exception as error:  # noqa: BLE001 (whatever a file system raises)
-            return UnwritableCheckpoint(f"{context.places.own.path(step)} cannot be written: {in_words(error)}")
+            return UnwritableCheckpoint(f"{target.path(step)} cannot be written: {in_words(error)}")
         return None
 
-    def _write_values(self, step: int, taken: TakenState) -> FileEntry:
-        file = HashedFile(self._context.places.own.file(step, values_name(self._context.rank)))
+    def _replace(self, step: int, is_replacer: bool) -> None:
+        """What was written beside the step takes its place, on each node once."""
+        context, problem = self._context, None
+        try:
+            if is_replacer:
+                replace(context.places.own, step)
+        except OSError as error:
+            problem = UnwritableCheckpoint(f"{context.places.own.path(step)} is not replaced: {in_words(error)}")
+        _raise_first(context.peers.gather((problem and (type(problem), str(problem)), False)))
+
+    def _write_values(self, target: FolderStore, step: int, taken: TakenState) -> FileEntry:
+        file = HashedFile(target.file(step, values_name(self._context.rank)))
         try:
             for piece in pieces(taken.tree, taken.arrays):
                 file.write(piece)
@@ -213,7 +272,8 @@ class Saver:
             file.close()
         return file.entry
 
-    def _commit(self, handle: SaveHandle, files: list[FileEntry]) -> None:
+    def _commit(self, target: FolderStore, handle: SaveHandle, files: list[FileEntry]) -> dict[str, int]:
+        """Write the list of this rank's files; what the supervisor is told of the part."""
         context = self._context
         part = RankPart(
             run=context.around.run,
@@ -225,9 +285,9 @@ class Saver:
             at_ms=time.time_ns() // 1_000_000,
             files=tuple(sorted(files, key=lambda file: file.name)),
         )
-        context.places.own.write(handle.step, part_name(part.rank, part.world), encode_part(part))
+        target.write(handle.step, part_name(part.rank, part.world), encode_part(part))
         told = {"step": part.step, "rank": part.rank, "world": part.world, "bytes": part.bytes}
-        context.pipe.tell("shard", {**told, "cost_ms": handle.cost_ms, "took_ms": handle.age_ms})
+        return {**told, "cost_ms": handle.cost_ms, "took_ms": handle.age_ms}
 
     def _follow_up(self, step: int) -> bool:
         """Complete the checkpoint, send it away and tidy up, as far as no uploader does that; True if all is here."""
@@ -237,14 +297,14 @@ class Saver:
             upload(places.own, places.durable, step, runs=places.runs)
             manifest = complete(places.durable, step)
             if manifest is not None:
-                keep_newest(places.durable, context.keep, context.around.run)
+                keep_newest(places.durable, context.keep, context.around.run, step, context.damaged)
         if places.hot is None and manifest is not None:
-            keep_newest(places.own, context.keep, context.around.run)
+            keep_newest(places.own, context.keep, context.around.run, step, context.damaged)
         return manifest is not None
 
-    def _clear(self, step: int) -> None:
+    def _clear(self, target: FolderStore, step: int) -> None:
         """Remove what this rank has written in a save that failed: a full disk needs the room."""
-        folder, rank = self._context.places.own.path(step), self._context.rank
+        folder, rank = target.path(step), self._context.rank
         with contextlib.suppress(OSError):
             for name in os.listdir(folder):
                 if name == values_name(rank) or name.startswith(f"__{rank}_"):
@@ -256,6 +316,12 @@ class Saver:
         if text != self._said:
             self._said = text
             say(f"step {step} is not saved: {text}. Training goes on, and checkpoints before it stay.")
+
+
+def _close_at_end(saver: weakref.ref[Saver]) -> None:
+    """The process ends, whether its checkpoints were closed or not."""
+    if (left := saver()) is not None:
+        left.close(LAST_SAVE_S)
 
 
 def _raise_first(answers: list[Any]) -> None:

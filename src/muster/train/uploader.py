@@ -7,6 +7,7 @@ only when they are not there after a while, because their own node may be gone.
 """
 
 import argparse
+import contextlib
 import os
 import signal
 import sys
@@ -20,7 +21,7 @@ from muster.train.notice_pipe import NoticePipe, say
 from muster.train.store.parts import RankPart
 from muster.train.store.places import Places, parts_in, places_of
 from muster.train.store.retention import complete, hot_surplus, keep_newest, manifest_of, remove_steps
-from muster.train.store.stores import FolderStore
+from muster.train.store.stores import CheckpointStore, FolderStore
 from muster.train.store.uploads import problem_in_words, send_part
 from muster.train.surroundings import Surroundings, surroundings
 
@@ -41,6 +42,10 @@ GRACE_S = 60.0
 
 OTHERS_S = 30.0
 """How long an idle uploader waits for the parts of other nodes, to write the manifest."""
+
+
+UNSENT = ".unsent"
+"""A file in the hot tier of a run while not everything is sent. The supervisor keeps the run's checkpoints as long."""
 
 
 @dataclass
@@ -69,6 +74,17 @@ class Uploader:
         self._said: dict[str, tuple[str, float]] = {}
         self.is_leaving = False
         """True when there may be no later look: then copies are sent at once."""
+
+    def note(self, *, is_unsent: bool) -> None:
+        """Leave a note for the supervisor, which outlives this process, that checkpoints are nowhere else yet."""
+        note = os.path.join(self._places.own.root, UNSENT)
+        with contextlib.suppress(OSError):
+            if not is_unsent:
+                os.unlink(note)
+            elif self._places.durable is not None:
+                os.makedirs(self._places.own.root, exist_ok=True)
+                with open(note, "ab"):
+                    pass
 
     def look(self, now_s: float) -> bool:
         """Do what can be done now; True when nothing is left to do, apart from the parts of other nodes."""
@@ -142,13 +158,15 @@ class Uploader:
         self._pipe.tell("uploaded", {"step": step, "problem": ""})
         progress.is_complete = True
         if any(part.rank == 0 for part in parts):
-            keep_newest(durable, self._around.keep, self._around.run)
+            keep_newest(durable, self._around.keep, self._around.run, step, self._given_up(durable))
 
     def _failed(self, step: int, error: Exception, now_s: float) -> None:
         self._again_s = now_s + PAUSES_S[min(self._failures, len(PAUSES_S) - 1)]
         self._failures += 1
         store = self._places.durable if self._places.durable is not None else self._places.own
         problem = problem_in_words(error, store)
+        if self.is_leaving:
+            problem += f"; it stays on the disk of {self._around.node}"
         if self._say_once("upload", f"step {step} is not uploaded yet: {problem}"):
             self._pipe.tell("uploaded", {"step": step, "problem": problem})
 
@@ -167,12 +185,29 @@ class Uploader:
         known |= {step for step in steps if manifest_of(self._places.own, step) is not None}
         if self._around.step is not None:
             known.add(self._around.step)
-        gone = hot_surplus(steps, known, self._around.keep)
+        gone = hot_surplus(steps, known, self._around.keep, self._saved_last(steps))
         remove_steps(self._places.own, gone)
+
+    def _saved_last(self, steps: list[int]) -> int | None:
+        """The newest step of this attempt, or of a later one, here. No training went on from what is above it."""
+        own = self._places.own
+        attempts = ((step, parts_in(own, step, own.sizes(step))) for step in steps)
+        saved = (step for step, parts in attempts if any(self._is_present(part) for part in parts))
+        return next(saved, self._around.step)
+
+    def _given_up(self, store: CheckpointStore) -> set[int]:
+        """Steps of earlier attempts from which this one was not told to go on, because they cannot be restored."""
+        begun_at = self._around.step or 0
+        manifests = (manifest_of(store, step) for step in store.steps() if step > begun_at)
+        return {each.step for each in manifests if each is not None and each.attempt < self._around.attempt}
+
+    def _is_present(self, part: RankPart) -> bool:
+        return part.attempt >= self._around.attempt and part.run == self._around.run
 
 
 def run(uploader: Uploader, until_idle: bool, boards: str | None, grace_s: float, told: threading.Event) -> int:
     """Look again and again, until told to leave or, if so wanted, until there is nothing left to do."""
+    uploader.note(is_unsent=True)
     deadline_s: float | None = None
     while True:
         now_s = time.monotonic()
@@ -186,8 +221,10 @@ def run(uploader: Uploader, until_idle: bool, boards: str | None, grace_s: float
             # Only the parts of other nodes are missing, if anything is.
             deadline_s = min(deadline_s or now_s + OTHERS_S, now_s + OTHERS_S)
             if uploader.is_complete:
+                uploader.note(is_unsent=False)
                 return 0
         if deadline_s is not None and now_s >= deadline_s:
+            uploader.note(is_unsent=not is_idle)
             return 0 if is_idle else 1
         told.wait(LOOK_S) if not told.is_set() else time.sleep(LOOK_S)
 

@@ -12,10 +12,10 @@ from immutables import Map
 from muster.model.array import ArrayRecord, JobRecord
 from muster.model.ids import JobId, LevelName, NodeName
 from muster.model.job import Job
+from muster.model.machines.quarantine import FoundGang
 from muster.model.machines.reservation import Reservation
 from muster.model.node import HealthRecord, Node
 from muster.model.plan import Promise
-from muster.model.quarantine import FoundGang
 from muster.model.saved_state import TeamUsageRecord
 from muster.model.scenario import Rules
 

@@ -13,7 +13,7 @@ from muster.model.errors import Conflict, KeyReused, NotFound
 from muster.model.events import GangsFound, NodeLost
 from muster.model.ids import JobId, NodeName
 from muster.model.job import JobState, Worker
-from muster.model.quarantine import FoundGang
+from muster.model.machines.quarantine import FoundGang
 from muster.model.spec import ArraySpec, Dependency, DependencyWhen
 from muster.store.memory import MemoryLog
 from tests.builders import a_job

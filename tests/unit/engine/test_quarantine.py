@@ -7,7 +7,7 @@ from muster.model.events import GangKillOrdered, GangsFound, NodeLost, NodeRetur
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import Command, KillWorkers, StartWorkers
 from muster.model.job import Cause, JobState, Worker
-from muster.model.quarantine import FoundGang, SeenJob
+from muster.model.machines.quarantine import FoundGang, SeenJob
 from muster.model.records import evolve
 from muster.model.spec import Dependency, JobSpec
 from tests.builders import a_job

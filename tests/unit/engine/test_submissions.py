@@ -8,7 +8,7 @@ from muster.backends.fake import GangScript
 from muster.core.admission import Admitted, Rejected
 from muster.core.snapshot import Snapshot
 from muster.engine.engine import Submitted
-from muster.model.errors import Conflict, InvalidInput, NotFound
+from muster.model.errors import Conflict, InvalidInput, KeyReused, NotFound
 from muster.model.ids import JobId
 from muster.model.job import Cause, JobState
 from muster.model.plan import ReasonCode
@@ -132,6 +132,29 @@ def test_only_the_failed_tasks_of_an_array_are_run_again() -> None:
     assert world.engine.state.addressed(again.job) == (f"{again.job}.4",)
     world.run(until_ms=3 * HOUR_MS)
     assert world.engine.retry_failed(again.job, world.now_ms) is None
+
+
+def test_the_failed_tasks_of_an_array_are_run_again_as_rules_have_changed_it() -> None:
+    world = World()
+    spec = evolve(a_job(), array=ArraySpec(indices=(3, 4, 5)))
+    array = world.submit(spec, DONE)
+    world.backend.script(JobId(f"{array}.4"), BROKEN)
+    world.run(until_ms=HOUR_MS)
+    again = world.engine.retry_failed(array, world.now_ms, spec=evolve(spec, priority=7))
+    assert isinstance(again, Submitted)
+    assert world.engine.state.addressed(again.job) == (f"{again.job}.4",)
+    assert world.engine.job(JobId(f"{again.job}.4")).spec.priority == 7
+
+
+def test_a_request_that_was_made_before_is_found_by_its_key() -> None:
+    world = World()
+    made = world.engine.submit(a_job(), 0, by="ada", key="k", fingerprint="f")
+    assert isinstance(made, Submitted)
+    assert world.engine.submitted_before("ada", "k", "f") == Submitted(job=made.job, is_new=False)
+    assert world.engine.submitted_before("ada", "", "f") is None
+    assert world.engine.submitted_before("bob", "k", "f") is None
+    with pytest.raises(KeyReused):
+        world.engine.submitted_before("ada", "k", "other")
 
 
 def test_a_batch_is_written_at_once() -> None:

@@ -42,9 +42,9 @@ from muster.model.events import (
 from muster.model.ids import JobId, NodeName, TierName
 from muster.model.job import Cause, Job, JobState, Placement
 from muster.model.limits import FAULTS_IN_A_ROW
+from muster.model.machines.quarantine import FoundGang
 from muster.model.node import NodeState
 from muster.model.plan import Why
-from muster.model.quarantine import FoundGang
 from muster.model.records import evolve
 from muster.model.requests import JobCancelRequested, JobHeld, JobReleased
 from muster.model.spec import ArraySpec, JobChanges, JobSpec, Launch, Remedy, Retry, RetryCause
@@ -115,7 +115,7 @@ def test_a_whole_life_reads_from_the_submission_to_the_end() -> None:
         "starts on n[1-2] with 2 GPUs",
         "all 2 workers run",
         "saved itself",
-        "told to leave, because a job of a higher tier needs its GPUs: it saves itself and leaves",
+        "told to leave, because a job of a higher tier needs its GPUs: it leaves, to begin anew: it has no checkpoint",
         "its workers have left: it waits in the queue again after it gave way",
         "starts on n[1-2] with 2 GPUs, attempt 2",
         "all 2 workers run",
@@ -275,6 +275,10 @@ def test_resizes_turns_and_long_waits_are_told() -> None:
     assert last(submitted(in_place), started(), up(), smaller) == "goes on with 1 worker instead of 2"
     told_to = "goes on with 1 worker instead of 2: it saves itself and starts again"
     assert last(submitted(spec), started(), up(), smaller) == told_to
+    unsaved = evolve(spec, checkpoint=None)
+    assert last(submitted(unsaved), started(), up(), smaller) == (
+        "goes on with 1 worker instead of 2: it leaves, and begins anew: it has no checkpoint"
+    )
     left = WorkersExited(at_ms=9, job=JOB, attempt=1, generation=2, ranks=(0, 1), exit_code=1, told=True)
     assert last(submitted(spec), started(), up(), smaller, left) == "its workers have left: it starts again at once"
     starved = JobStarved(at_ms=9, job=JOB)
@@ -349,9 +353,8 @@ def shards(step: int, *ranks: int, at_ms: int) -> ShardsSaved:
 
 
 def test_what_became_of_checkpoints_is_told() -> None:
-    begun: list[Event] = [submitted(a_job(workers=2, checkpoint=True)), started(), up()]
     events: list[Event] = [
-        *begun,
+        *(submitted(a_job(workers=2, checkpoint=True)), started(), up()),
         shards(10, 0, 1, at_ms=1_000),
         shards(20, 0, at_ms=30_000),
         shards(20, 1, at_ms=31_000),

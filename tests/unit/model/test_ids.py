@@ -29,6 +29,33 @@ def test_a_job_is_found_again_by_its_number(job: str) -> None:
     assert numbered_job(job_number(JobId(job))) == job
 
 
+@pytest.mark.parametrize("array", [1, 2, 15, 19_999, 20_000, 131_071, 131_072, 1_048_575, 1_048_576, 10**14])
+@pytest.mark.parametrize("index", [0, 1, 511, 512, 4_095, 4_096, 32_767, 32_768, 999_999_999])
+def test_a_task_is_found_again_by_its_number(array: int, index: int) -> None:
+    job = f"job-{array}.{index}"
+    assert numbered_job(job_number(JobId(job))) == job
+
+
+def test_the_numbers_of_tasks_are_seeds_and_differ() -> None:
+    """`np.random.seed(int(SLURM_JOB_ID))` takes 32 bits, and others take 31."""
+    tasks = [
+        *[(array, index) for array in (1, 15, 16, 1_048_575) for index in range(512)],
+        *[(array, index) for array in (15, 16, 131_071) for index in (512, 4_095)],
+        *[(array, index) for array in (15, 16, 19_999) for index in (4_096, 32_767)],
+    ]
+    numbers = {int(job_number(JobId(f"job-{array}.{index}"))) for array, index in tasks}
+    assert len(numbers) == len(tasks)
+    assert max(numbers) < 1 << 31
+    assert min(numbers) > int(job_number(JobId("job-268435455")))
+    ports = {10_000 + int(job_number(JobId(f"job-15.{index}"))) % 50_000 for index in range(512)}
+    assert len(ports) == 512
+
+
+def test_a_number_from_before_small_ones_is_still_understood() -> None:
+    """A job that was started by an earlier release knows itself by it."""
+    assert numbered_job("16000000003") == "job-15.3"
+
+
 def test_a_task_is_also_known_by_its_array_and_index() -> None:
     assert numbered_job("12_3") == numbered_job("12.3") == "job-12.3"
     assert array_numbers(JobId("job-12.3")) == ("12", "3")

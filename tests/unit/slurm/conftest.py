@@ -138,6 +138,7 @@ def _answers() -> dict[str, Any]:
     }
     return {
         "GET /v1/jobs/job-8/why": why,
+        "GET /v1/pools": [{"name": "spot", "tiers": ["exploratory"]}],
         "GET /v1/tiers": tiers,
         "GET /v1/whoami": me,
         "GET /healthz": {"status": "ok"},

@@ -1,4 +1,4 @@
-"""The exact command lines of tools, and what they read in the answers. docs/guides/slurm.md lists them."""
+"""The exact command lines of tools, and what they read in the answers. docs/guides/slurm-commands.md lists them."""
 
 import pytest
 

@@ -18,6 +18,8 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from muster.api.problems.documents import problem
 from muster.api.problems.handlers import MEDIA_TYPE
 from muster.model.client_limits import (
+    AGENT_CONNECTIONS,
+    AGENT_DESCRIPTORS,
     BODY_S,
     CONNECTIONS,
     CONNECTIONS_PER_ADDRESS,
@@ -30,6 +32,9 @@ from muster.model.limits import SEND_S
 
 _log = logging.getLogger("muster.api")
 
+AGENTS_PATH = b"/v1/agents/"
+"""Where agents connect (`api.routes.machines.agents`)."""
+
 
 class ClientConnection(Protocol):
     """The connection of one client."""
@@ -41,9 +46,13 @@ class ClientConnection(Protocol):
 class Connections:
     """All connections to one server. Only for the thread of the event loop."""
 
-    def __init__(self, most: int | None = None, *, each: int = CONNECTIONS_PER_ADDRESS) -> None:
+    def __init__(
+        self, most: int | None = None, *, each: int = CONNECTIONS_PER_ADDRESS, agents: int = AGENT_CONNECTIONS
+    ) -> None:
         self._most = _affordable() if most is None else most
         self._each = each
+        self._agents_most = agents
+        self._agents: dict[ClientConnection, None] = {}
         self._addresses: dict[ClientConnection, str] = {}
         self._counts: Counter[str] = Counter()
         self._idle: dict[ClientConnection, None] = {}
@@ -61,8 +70,16 @@ class Connections:
         self._idle[connection] = None
         return True
 
+    def enter_agent(self, connection: ClientConnection) -> bool:
+        """Count a connection of an agent, apart from those of users: a fleet keeps no user out, nor users a fleet."""
+        if len(self._agents) >= self._agents_most:
+            return False
+        self._agents[connection] = None
+        return True
+
     def leave(self, connection: ClientConnection) -> None:
         """Forget a connection that is closed."""
+        self._agents.pop(connection, None)
         self._idle.pop(connection, None)
         address = self._addresses.pop(connection, None)
         if address is not None:
@@ -96,6 +113,18 @@ def _affordable() -> int:
     descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = CONNECTIONS if descriptors == resource.RLIM_INFINITY else min(CONNECTIONS, descriptors - DESCRIPTORS_KEPT)
     return max(most, 1)
+
+
+def missing_descriptors(agents: int) -> str:
+    """What to tell an operator whose server may not open as many files as so many agents need; empty if it may."""
+    descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = AGENT_DESCRIPTORS * agents + CONNECTIONS + DESCRIPTORS_KEPT
+    if not agents or descriptors == resource.RLIM_INFINITY or descriptors >= needed:
+        return ""
+    return (
+        f"{agents} agents and {CONNECTIONS} other connections need {needed} open files, and this process may have "
+        f"{descriptors}: raise `ulimit -n`, or LimitNOFILE of its unit"
+    )
 
 
 class BoundedHttp(HttpToolsProtocol):
@@ -183,11 +212,17 @@ class BoundedHttp(HttpToolsProtocol):
         super().resume_writing()
 
     def hand_over(self, to: "BoundedWebSocket") -> None:
-        """Give the connection and its place to another protocol."""
+        """Give the connection and its place to another protocol.
+
+        One that asks for an agent's path and may not have it is refused by the gate, and closed at once.
+        """
         self._lose_patience()
         self.book.leave(self)
-        self.book.enter(to)
-        self.book.note_busy(to)
+        if not self.url.startswith(AGENTS_PATH):
+            self.book.enter(to)
+            self.book.note_busy(to)
+        elif not self.book.enter_agent(to):
+            self.transport.abort()  # the agent tries again
 
     def send_400_response(self, msg: str) -> None:
         """Answer bytes that are not a valid request."""

@@ -40,10 +40,10 @@ class EstimateHistory:
         """What is worth keeping: the latest outcomes, oldest first, and the estimates whose jobs wait."""
         return [*self._outcomes, *self._open.values()]
 
-    def corrected(self, raw: StartEstimate, *, now_ms: int) -> StartEstimate:
-        """The corrected estimate."""
+    def corrected(self, raw: StartEstimate, *, now_ms: int, earliest_ms: int = 0) -> StartEstimate:
+        """The corrected estimate of a job that cannot start before `earliest_ms`."""
         still_open = [OpenEstimate(given.raw, given.made_ms) for given in self._open.values()]
-        return self._calibration.correct(raw, now_ms=now_ms, still_open=still_open)
+        return self._calibration.correct(raw, now_ms=now_ms, earliest_ms=earliest_ms, still_open=still_open)
 
     def record(self, basis: EstimateBasis) -> EstimateRecord:
         """How the latest estimates on this basis came true."""
@@ -51,7 +51,10 @@ class EstimateHistory:
         return EstimateRecord(given=len(kept), kept=sum(kept))
 
     def remember(self, job: JobId, raw: StartEstimate, told: EstimatedStart, *, now_ms: int) -> None:
-        """Remember an estimate for a job. If there are several, the first counts, because then most was unknown."""
+        """Remember an estimate for a job. If there are several, the first counts, because then most was unknown.
+
+        What is learnt from is the wait after `now_ms`, which is later than now for a job that could not start before.
+        """
         if len(self._open) >= ESTIMATES_OPEN and job not in self._open:
             del self._open[next(iter(self._open))]
         given = GivenEstimate(job, told.grounds.basis, raw, told.start.p90_ms, now_ms)

@@ -10,7 +10,9 @@ from muster.api.lookups.situation import Situation
 from muster.core.order.run_times import ENOUGH
 from muster.core.planning import plan
 from muster.core.snapshot import Snapshot
+from muster.estimates.forward import ran_ms
 from muster.estimates.starts import StartEstimate, possible_starts, summed_up
+from muster.estimates.survival import KnownRuns, RunHistory
 from muster.model.ids import JobId
 from muster.model.job import RunningJob
 from muster.model.limits import ESTIMATE_HORIZON_MS, ESTIMATE_RUNS
@@ -28,7 +30,11 @@ class Grounds:
 
     basis: EstimateBasis
     runs: int = 0
-    """As many runs are known, at least, of jobs like each that runs now."""
+    """So many jobs have ended whose run times count, at least, for each job that runs now."""
+    are_alike: bool = True
+    """True when these jobs are like the one that runs; false when for some they are all that have ended."""
+    is_hinted: bool = True
+    """True when every job whose own word counts gives its expected duration; a limit only bounds it."""
 
     @property
     def text(self) -> str:
@@ -36,12 +42,22 @@ class Grounds:
         match self.basis:
             case EstimateBasis.PROMISE:
                 return "the promised start"
-            case EstimateBasis.HISTORY:
+            case EstimateBasis.HISTORY if self.are_alike:
                 return f"how long jobs like those that run now took, at least {self.runs} of each kind"
-            case EstimateBasis.LIMITS:
+            case EstimateBasis.HISTORY:
+                return f"how long the {self.runs} jobs took that have ended, which are not like all that run now"
+            case EstimateBasis.LIMITS if self.is_hinted:
                 return "what running jobs say about their length, as hardly any job has ended yet"
+            case EstimateBasis.LIMITS:
+                return f"little: {_few(self.runs)}, and running jobs say only how long they may run at most"
             case _:
-                return "little: hardly any job has ended yet, and running jobs do not say how long they may run"
+                return f"little: {_few(self.runs)}, and running jobs do not say how long they may run"
+
+
+def _few(runs: int) -> str:
+    if not runs:
+        return "hardly any job has ended yet"
+    return f"only {runs} job{' has' if runs == 1 else 's have'} ended yet, which may be of other kinds"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,17 +116,30 @@ def estimated(situation: Situation, jobs: Sequence[JobId], *, within_s: float) -
 
 
 def grounds_of(situation: Situation) -> Grounds:
-    """What estimates of a situation rest on: run times that were learnt, or what running jobs say, or neither."""
-    running = situation.scenario.running
-    runs = min((situation.run_times.usual(job.spec).runs for job in running), default=0)
-    if runs >= ENOUGH:
-        return Grounds(basis=EstimateBasis.HISTORY, runs=runs)
-    is_said = bool(running) and all(_says_its_length(job) for job in running)
-    return Grounds(basis=EstimateBasis.LIMITS if is_said else EstimateBasis.GUESS, runs=runs)
+    """What estimates of a situation rest on: run times that were learnt, or what running jobs say, or neither.
+
+    This is what futures sample from (`FutureSample.left_ms`), for the running job of which least is known.
+    """
+    now_ms, running = situation.scenario.now_ms, situation.scenario.running
+    history = RunHistory(situation.run_times.copy(), [(job.spec, ran_ms(job, now_ms)) for job in running])
+    found = [_rest_of(job, now_ms, history.known(job.spec, ran_ms(job, now_ms))) for job in running]
+    return min(found, key=_certainty, default=Grounds(basis=EstimateBasis.GUESS))
 
 
-def _says_its_length(job: RunningJob) -> bool:
-    return job.spec.max_duration_ms is not None or job.spec.expected_duration_ms is not None
+def _rest_of(job: RunningJob, now_ms: int, known: KnownRuns) -> Grounds:
+    """What the sampled end of one running job rests on."""
+    hint_ms, has_limit = job.spec.expected_duration_ms, job.spec.max_duration_ms is not None
+    is_hinted = not known.is_enough and hint_ms is not None and hint_ms > ran_ms(job, now_ms)
+    basis = EstimateBasis.LIMITS if is_hinted or has_limit else EstimateBasis.GUESS
+    if not is_hinted and known.ended >= ENOUGH:
+        basis = EstimateBasis.HISTORY
+    return Grounds(basis=basis, runs=known.ended, are_alike=known.are_alike, is_hinted=is_hinted)
+
+
+def _certainty(grounds: Grounds) -> tuple[int, bool, bool, int]:
+    """How well founded an estimate is: the smaller, the less."""
+    order = (EstimateBasis.GUESS, EstimateBasis.LIMITS, EstimateBasis.HISTORY)
+    return order.index(grounds.basis), grounds.is_hinted, grounds.are_alike, grounds.runs
 
 
 def within_promise(start: StartEstimate, grounds: Grounds, promise: Promise | None) -> tuple[StartEstimate, Grounds]:

@@ -24,6 +24,7 @@ from muster.api.lookups.estimating import (
 )
 from muster.api.lookups.records import Records
 from muster.api.lookups.situation import Situation, arrivals_of, hand_over, handed_over
+from muster.core.explaining.earliest import earliest_starts
 from muster.core.explaining.explain import Explanation, place_at
 from muster.core.explaining.growth import why_no_larger
 from muster.core.offline import Decision, Rejection, decide, explain_decided
@@ -114,8 +115,8 @@ class Explanations:
     async def explanation(self, job: JobId, now_ms: int) -> Explanation | None:
         """Why a job waits; None when it does not wait, or was not considered yet."""
         async with self._explaining:
-            version = self._control.view.version
-            if self._explained_at is None or not _is_fresh(self._explained_at, version, now_ms):
+            # Not longer while nothing changes: reasons tell times from now, such as when a job may be told to leave.
+            if self._explained_at is None or now_ms >= self._explained_at[1] + EXPLAINED_MS:
                 situation = await self._situation()
                 made = await self._worked_out(lambda: _explained(situation))
                 self._explained = {each.job: each for each in made.explanations}
@@ -194,25 +195,38 @@ class Explanations:
     ) -> dict[JobId, EstimatedStart]:
         """Estimate some jobs, and remember what is told about them."""
         raw = await self._worked_out(lambda: estimated(situation, asked, within_s=within_s)) if asked else {}
-        told = await self._told(situation, raw)
+        earliest = await self._worked_out(lambda: earliest_starts(situation.scenario, tuple(raw)))
+        told = await self._told(situation, raw, earliest)
         for job, each in told.items():
             self._estimates[job] = (situation.version, now_ms, each)
-            self._remember(situation, job, raw[job], each)
+            self._remember(earliest[job], job, raw[job], each)
         return told
 
-    async def _told(self, situation: Situation, raw: Mapping[JobId, StartEstimate]) -> dict[JobId, EstimatedStart]:
-        """Estimates as they are told: corrected by what earlier ones taught, and not later than was promised."""
+    async def _told(
+        self,
+        situation: Situation,
+        raw: Mapping[JobId, StartEstimate],
+        earliest: Mapping[JobId, int],
+        promised: tuple[Promise, ...] = (),
+    ) -> dict[JobId, EstimatedStart]:
+        """Estimates as they are told: corrected by what earlier ones taught, and within what is certain.
+
+        They are not earlier than jobs can start and not later than was promised. `promised` are promises that are told
+        beside the estimates and not made yet.
+        """
         if self._history.learn(await self._records.find_all(self._history.open)):
             given = self._history.given
             await self._worked_out(lambda: self._file.write(given))
         scenario, grounds = situation.scenario, grounds_of(situation)
-        promises = {each.job: each for each in scenario.promises}
-        return {job: self._told_of(scenario, start, grounds, promises.get(job)) for job, start in raw.items()}
+        promises = {each.job: each for each in (*scenario.promises, *promised)}
+        return {
+            job: self._told_of(scenario, start, earliest[job], grounds, promises.get(job)) for job, start in raw.items()
+        }
 
     def _told_of(
-        self, scenario: Scenario, raw: StartEstimate, grounds: Grounds, promise: Promise | None
+        self, scenario: Scenario, raw: StartEstimate, earliest_ms: int, grounds: Grounds, promise: Promise | None
     ) -> EstimatedStart:
-        corrected = self._history.corrected(raw, now_ms=scenario.now_ms)
+        corrected = self._history.corrected(raw, now_ms=scenario.now_ms, earliest_ms=earliest_ms)
         start, resting = within_promise(corrected, grounds, promise)
         return EstimatedStart(
             start=start,
@@ -221,11 +235,11 @@ class Explanations:
             unlimited=unlimited_before(scenario, promise),
         )
 
-    def _remember(self, situation: Situation, job: JobId, raw: StartEstimate, told: EstimatedStart) -> None:
+    def _remember(self, earliest_ms: int, job: JobId, raw: StartEstimate, told: EstimatedStart) -> None:
         """Remember the estimate if the job never ran. A job that ran before waits for other things and is skipped."""
         known = self._control.view.jobs.get(job)
         if known is not None and known.first_started_ms is None:
-            self._history.remember(job, raw, told, now_ms=situation.scenario.now_ms)
+            self._history.remember(job, raw, told, now_ms=earliest_ms)
 
     async def tried_job(self, spec: JobSpec, unmet: tuple[JobId, ...], user: str) -> TriedJob:
         """What would happen to a job if a user submitted it now."""
@@ -236,7 +250,9 @@ class Explanations:
         candidate = WaitingJob(id=CANDIDATE, spec=spec, submitted_ms=now_ms, unmet=unmet, early=early, user=user)
         tried = replace(situation, scenario=evolve(scenario, waiting=(*scenario.waiting, candidate)))
         job = await self._worked_out(lambda: _tried_job(tried))
-        return replace(job, estimate=(await self._told(tried, job.raw)).get(CANDIDATE))
+        earliest = await self._worked_out(lambda: earliest_starts(tried.scenario, tuple(job.raw)))
+        promised = tuple(each for each in job.decision.plan.promises if each.job == CANDIDATE)
+        return replace(job, estimate=(await self._told(tried, job.raw, earliest, promised)).get(CANDIDATE))
 
     async def _situation(self) -> Situation:
         situation = await self._as_handed_over()

@@ -3,6 +3,7 @@
 It has a low CPU priority (`nice`) and a memory limit.
 """
 
+import json
 import os
 import resource
 import signal
@@ -23,17 +24,17 @@ def main() -> None:
     os.nice(NICENESS)
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (JOB_READER_BYTES, JOB_READER_BYTES))
-    while (body := receive(sys.stdin.buffer)) is not None:
+    while (profiles := receive(sys.stdin.buffer)) is not None and (body := receive(sys.stdin.buffer)) is not None:
         # The signal of this timer has no handler, so it ends the process, also from inside the parser.
         signal.setitimer(signal.ITIMER_VIRTUAL, JOB_READ_CPU_S)
-        answer = encoded(_answer(body))
+        answer = encoded(_answer(body, profiles))
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         send(sys.stdout.buffer, answer)
 
 
-def _answer(body: bytes) -> ReadSubmission | Problem:
+def _answer(body: bytes, profiles: bytes) -> ReadSubmission | Problem:
     try:
-        return read_submission(body)
+        return read_submission(body, json.loads(profiles))
     except (MemoryError, RecursionError):
         return problem(422, "invalid", "the job file takes more memory to read than any job file needs")
 

@@ -1,7 +1,7 @@
 """The messages between the server and a reader process: frames of bytes that contain only data.
 
-A frame is its length in four bytes, followed by that many bytes. The request is the body of a submission. The answer is
-one letter for the kind, followed by a JSON document.
+A frame is its length in four bytes, followed by that many bytes. A request is two of them: the profiles that there are,
+as JSON, and the body of a submission. The answer is one letter for the kind, followed by a JSON document.
 """
 
 from typing import IO

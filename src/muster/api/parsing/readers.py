@@ -5,6 +5,7 @@ and a process that takes too long can be killed.
 """
 
 import asyncio
+import json
 import logging
 import os
 import signal
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 
 from muster.api.parsing.frames import decoded, receive, send
-from muster.api.parsing.submission import ReadSubmission
+from muster.api.parsing.submission import NO_PROFILES, Profiles, ReadSubmission
 from muster.api.problems.documents import problem
 from muster.api.schemas.problems import Problem
 from muster.api.streams.stream_limit import StreamLimit
@@ -58,12 +59,15 @@ class Readers:
         self._idle: SimpleQueue[_Reader] = SimpleQueue()
         self._is_closed = False
 
-    async def read(self, subject: str, body: bytes) -> ReadSubmission | Problem:
-        """Read a body. Raises when too many files of the caller, or of all callers, are being read or wait."""
+    async def read(self, subject: str, body: bytes, profiles: Profiles = NO_PROFILES) -> ReadSubmission | Problem:
+        """Read a body, whose job may name one of these profiles.
+
+        Raises when too many files of the caller, or of all callers, are being read or wait.
+        """
         self._places.enter(subject)
         try:
             loop = asyncio.get_running_loop()
-            return await loop.run_in_executor(self._threads, self._asked, body)
+            return await loop.run_in_executor(self._threads, self._asked, body, profiles)
         finally:
             self._places.leave(subject)
 
@@ -74,7 +78,7 @@ class Readers:
             _end(reader)
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def _asked(self, body: bytes) -> ReadSubmission | Problem:
+    def _asked(self, body: bytes, profiles: Profiles = NO_PROFILES) -> ReadSubmission | Problem:
         """Have a process read a body. If the process fails, return a problem or raise `Unavailable`."""
         reader = self._rested() or _Reader(self._started())
         is_late = threading.Event()
@@ -87,7 +91,7 @@ class Readers:
         watch.daemon = True
         watch.start()
         try:
-            answer = _exchanged(reader, body)
+            answer = _exchanged(reader, body, profiles)
         finally:
             watch.cancel()
         if answer is None:
@@ -129,11 +133,12 @@ def _start() -> "subprocess.Popen[bytes]":
     )
 
 
-def _exchanged(reader: _Reader, body: bytes) -> bytes | None:
+def _exchanged(reader: _Reader, body: bytes, profiles: Profiles) -> bytes | None:
     asked, answered = reader.process.stdin, reader.process.stdout
     assert asked is not None
     assert answered is not None
     try:
+        send(asked, json.dumps(profiles).encode())
         send(asked, body)
         return receive(answered)
     except (OSError, ValueError):

@@ -3,6 +3,7 @@
 jobs workers explanations  jobs, their placements, and why a job waits
 estimates sentences        when jobs may start, what that rests on, and both in plain sentences
 nodes teams events access  machines, teams, events, tokens and the audit
+effects                    what admission rules did to jobs
 ranks                      how fast the ranks of a training are
 checkpoints                what jobs have saved, and how often
 node_health                the health of machines

@@ -85,7 +85,7 @@ def stored_body(stored: FoundCheckpoint, job: Job) -> Checkpoint:
         where=stored.places,
         path=folder_of(job, stored.step),
         problem="; ".join(stored.problems) or None,
-        unread=None,
+        unread=f"durable storage cannot be read: {stored.unread}" if stored.unread else None,
     )
 
 

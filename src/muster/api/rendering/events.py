@@ -28,11 +28,13 @@ from muster.model.events import (
     HangFound,
     HangOver,
     HoldsSet,
+    ImagePulled,
     JobStarted,
     JobStarved,
     JobSubmitted,
     JobUpdated,
     NodeChanged,
+    NodeEvent,
     NodeLost,
     NodeReturned,
     NodeUnreachable,
@@ -40,6 +42,7 @@ from muster.model.events import (
     ReservationSet,
     ResizeOrdered,
     RulesChanged,
+    RuntimeFound,
     ShardsSaved,
     SparesSet,
     StartFailed,
@@ -102,6 +105,7 @@ def _details(event: Event) -> Body:
             WorkersStarted()
             | WorkersExited()
             | StartFailed()
+            | ImagePulled()
             | CheckpointSaved()
             | ShardsSaved()
             | CheckpointUploaded()
@@ -132,6 +136,16 @@ def _of_cluster(event: ClusterEvent) -> Body:
             return {**told, "from": time_of(each.from_ms), "to": time_of(each.to_ms), "because": each.because or None}
         case ReservationRemoved(name=name, because=because):
             return {"reservation": name, "because": because or None}
+        case ClusterChanged(cluster=cluster):
+            return {"nodes": len(cluster.nodes)}
+        case RulesChanged():
+            return {}
+        case _:
+            return _of_node(event)
+
+
+def _of_node(event: NodeEvent) -> Body:
+    match event:
         case NodeChanged(node=node, because=because):
             return {"node": node.name, "state": node.state.value, "because": because or None}
         case (
@@ -140,12 +154,10 @@ def _of_cluster(event: ClusterEvent) -> Body:
             | NodeLost(node=name, because=because)
         ):
             return {"node": name, "because": because or None}
+        case RuntimeFound(node=name, runtime=runtime):
+            return {"node": name, "runtime": runtime or None}
         case GangsFound(node=name, gangs=gangs):
             return {"node": name, "gangs": [f"{gang.job}, attempt {gang.attempt}" for gang in gangs]}
-        case ClusterChanged(cluster=cluster):
-            return {"nodes": len(cluster.nodes)}
-        case RulesChanged():
-            return {}
 
 
 _Decision = JobSubmitted | JobUpdated | JobStarted | GangAdopted | EvictionOrdered | ResizeOrdered
@@ -219,9 +231,12 @@ def _report(event: WorkerEvent | CheckpointEvent | VerdictEvent) -> Body:
             told: Body = {"ranks": list(event.ranks)}
         case WorkersExited():
             outcome = {"exit_code": event.exit_code, "oom": event.oom, "told": event.told, "timed_out": event.timed_out}
-            told = {"ranks": list(event.ranks), **outcome, **({"message": event.problem} if event.problem else {})}
+            message = event.because or event.problem
+            told = {"ranks": list(event.ranks), **outcome, **({"message": message} if message else {})}
         case StartFailed():
             told = {"ranks": list(event.ranks), "message": event.message or None}
+        case ImagePulled():
+            told = {"node": event.node, "image": event.image, "took_s": seconds(event.took_ms)}
         case StragglerFound() | StragglerGone() | HangFound() | HangOver():
             told = _verdict(event)
         case _:

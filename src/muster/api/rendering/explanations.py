@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from muster.answers import jobs as answers
+from muster.answers.admission import Effect
 from muster.api.lookups.estimating import EstimatedStart
 from muster.api.lookups.explanations import CANDIDATE, NO_PLACE, TriedJob
 from muster.api.rendering.estimates import ROUGHLY, estimate_body, limits_text, promise_body, rough_estimate_body
@@ -49,7 +50,9 @@ def why_body(
     )
 
 
-def dry_run_body(tried: TriedJob, price: Cost, victims: Sequence[Job], others: int) -> answers.DryRun:
+def dry_run_body(
+    tried: TriedJob, price: Cost, victims: Sequence[Job], others: int, effects: tuple[Effect, ...]
+) -> answers.DryRun:
     """What would happen to a job if it were submitted. `others` counts the victims that are not named."""
     decision = tried.decision
     start = next((each for each in decision.plan.starts if each.job == CANDIDATE), None)
@@ -70,6 +73,7 @@ def dry_run_body(tried: TriedJob, price: Cost, victims: Sequence[Job], others: i
         ),
         preempts_others=others,
         cost=_cost(price),
+        admission=effects,
     )
 
 

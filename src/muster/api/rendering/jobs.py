@@ -3,8 +3,10 @@
 from functools import lru_cache
 from typing import TypedDict
 
+from muster.answers.admission import Effect
 from muster.answers.jobs import ArrayPlace, Dependency, Job, Progress, SlowRankAnswer, Standstill, StepSeconds
 from muster.api.rendering.checkpoints import saves_body
+from muster.api.rendering.effects import effect_answers
 from muster.api.rendering.times import moment_of, seconds
 from muster.api.rendering.workers import gpus_milli, worker_answers
 from muster.core.lifecycle import occupied
@@ -23,6 +25,7 @@ class _AskedFor(TypedDict):
     depends_on: tuple[Dependency, ...]
     tags: dict[str, str]
     max_duration_s: float | None
+    admission: tuple[Effect, ...]
     spec: dict[str, object]
 
 
@@ -180,6 +183,7 @@ def _asked_for(spec: JobSpec, is_brief: bool) -> _AskedFor:
         "depends_on": tuple(Dependency(job=each.job, when=each.when) for each in spec.depends_on),
         "tags": dict(spec.tags),
         "max_duration_s": None if limit_ms is None else seconds(limit_ms),
+        "admission": effect_answers(spec.effects),
         "spec": {} if is_brief else _document(spec),
     }
 

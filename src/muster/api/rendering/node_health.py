@@ -42,6 +42,7 @@ def _signal(signal: Signal) -> MeasuredSignal:
         gpu=signal.gpu,
         nic=signal.nic or None,
         value=signal.value,
+        unit="" if kind is None else kind.unit,
         verdict=signal.verdict or None,
         rise=signal.rise if kind is not None and kind.is_counter else None,
         at=moment_of(signal.at_ms),

@@ -12,7 +12,7 @@ from muster.model import node as model
 from muster.model.ids import JobId, NodeName, TeamPath
 from muster.model.job import Job, JobState, Worker
 from muster.model.machines import reservation as model_reservation
-from muster.model.quarantine import quarantined_gpus
+from muster.model.machines.quarantine import quarantined_gpus
 from muster.model.resources import UNTRACKED
 from muster.views.view import View
 

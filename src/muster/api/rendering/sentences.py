@@ -34,6 +34,7 @@ _BECAUSE: dict[ReasonCode, str] = {
     ReasonCode.BEGIN: "it is not to begin yet",
     ReasonCode.PROTECTED: "the jobs whose place it could take may not be stopped yet",
     ReasonCode.ENGINE: "no engine alone has room for all of its workers",
+    ReasonCode.IMAGE: "the nodes that run images are taken",
 }
 
 CAUSES = 2

@@ -9,8 +9,8 @@ from muster.api.rendering.times import moment_of
 from muster.formats.text.units import plain_number
 from muster.model.ids import TeamPath
 from muster.model.job import Job
+from muster.model.machines.quarantine import quarantined_gpus
 from muster.model.node import Node, NodeState
-from muster.model.quarantine import quarantined_gpus
 from muster.views.view import View
 
 

@@ -2,7 +2,9 @@
 
 base                  what all schemas have in common
 jobs job_file logs    jobs, the job file as JSON Schema, and parts of a log
+bundles               which parts of files are asked for
 teams rules queue     quotas, rules and totals
+admission             admission rules and profiles
 history               which part of the history to show
 config                a configuration, and how it differs from what is in force
 events access health  events, tokens and the audit, and the health of the server

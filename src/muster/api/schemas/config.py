@@ -15,6 +15,11 @@ class ConfiguredParts(Because):
     tiers: list[dict[str, Any]] | None = None
     pools: dict[str, Any] | None = None
     policy: dict[str, Any] | None = Field(default=None, examples=[{"min_runtime": "10m"}])
+    admission: list[dict[str, Any]] | None = Field(
+        default=None,
+        examples=[[{"name": "no notebooks", "when": "has(job.interactive)", "deny": "use the other cluster"}]],
+    )
+    profiles: dict[str, Any] | None = Field(default=None, examples=[{"a100-small": {"resources": {"gpus": 1}}}])
     cluster: dict[str, Any] | str | None = Field(
         default=None, description="Only compared: other nodes need a restart of the server.", examples=["4x8"]
     )

@@ -1,5 +1,6 @@
 """Submissions, changes of jobs, and filters for lists of jobs."""
 
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import AwareDatetime, BeforeValidator, Field, StrictBool, WithJsonSchema, model_validator
@@ -17,7 +18,7 @@ from muster.model.limits import MAX_DURATION_MS, PAGE_ITEMS, PAGE_ITEMS_MAX, PRI
 
 def _written_out(value: object) -> object:
     """Refuse a bare number, which would be read as seconds since 1970."""
-    if isinstance(value, str) and "T" not in value.upper():
+    if not isinstance(value, datetime) and not (isinstance(value, str) and "T" in value.upper()):
         raise ValueError("give a date and a time with its zone, such as 2026-01-01T00:00:00Z")
     return value
 

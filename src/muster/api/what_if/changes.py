@@ -33,7 +33,7 @@ def changed_rules(
     problems = Problems(Document(file=FILE, value=parts))
     read = read_references(parts, problems)
     problems.stop_if_any()
-    return Rules(teams=read.teams, tiers=read.tiers, pools=read.pools, policy=read.policy)
+    return evolve(rules, teams=read.teams, tiers=read.tiers, pools=read.pools, policy=read.policy)
 
 
 def _changed_teams(teams: Sequence[Team], changes: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

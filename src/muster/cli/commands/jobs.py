@@ -1,13 +1,13 @@
 """`muster ps`, `muster show`, `muster why`: looking at jobs."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from muster.cli.commands.starts import show_starts
 from muster.cli.drawing.wording import now
+from muster.cli.terminal.amounts import time_before
 from muster.cli.terminal.connection import connect
 from muster.cli.terminal.listing import JOBS, Listing
 from muster.cli.terminal.options import JobId, Output, Printed, Quiet
@@ -65,7 +65,7 @@ def ps(
     if start:
         if state or everything:
             raise InvalidInput("--start is about jobs that wait; leave out --state and --all")
-        show_starts(filters, limit, output, quiet=quiet)
+        _show_starts(filters, limit, output, quiet=quiet)
         return
     wanted = state or (None if everything or array or since or until else ["active"])
     with connect() as client:
@@ -87,19 +87,7 @@ def ps(
 
 
 def _moment(option: str, said: str | None) -> datetime | None:
-    """A moment that was given as a time, or as how long ago it was."""
-    if said is None:
-        return None
-    from muster.formats.text.units import BadValue, duration_ms, time_ms
-
-    try:
-        return now() - timedelta(milliseconds=duration_ms(said))
-    except BadValue:
-        pass
-    try:
-        return datetime.fromtimestamp(time_ms(said) / 1000, UTC)
-    except BadValue as error:
-        raise InvalidInput(f"{option}: {error}; or say how long ago, such as 2h or 7d") from None
+    return None if said is None else time_before(said, option)
 
 
 def _check_states(said: Sequence[str]) -> None:
@@ -166,3 +154,24 @@ def why(job: JobId, output: Printed = Output.TABLE) -> None:
 
     console = screen()
     show_text(why_text(answer, console, now()), console)
+
+
+def _show_starts(filters: dict[str, Any], limit: int, output: Output, *, quiet: bool) -> None:
+    """Print when queued jobs that match the filters may start, the soonest first."""
+    with connect() as client:
+        waiting = list(client.starts(**filters))
+    shown = waiting[:limit]
+    if output is Output.JSON:
+        show_json([each.document for each in shown])
+    elif quiet:
+        show_ids(each.job for each in shown)
+    elif shown:
+        from muster.cli.drawing.start_list import grounds_texts, start_list
+
+        show_text(start_list(shown, now()), screen())
+        for text in grounds_texts(shown):
+            note(text)
+    else:
+        note("no such job waits for its start")
+    if len(waiting) > limit:
+        note(f"there are more than {limit}; --limit shows more")

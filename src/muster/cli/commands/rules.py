@@ -1,6 +1,6 @@
 """`muster policy`, `muster tiers` and `muster pools`: the rules in force, shown and changed one setting at a time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -42,7 +42,7 @@ def show_policy(output: Printed = Output.TABLE) -> None:
 def set_policy(settings: Settings, output: Printed = Output.TABLE) -> None:
     """Change settings of the policy from the next cycle on: min_runtime=5m turns=false. The others stay."""
     with connect() as client:
-        _show_policy(client.patch_policy(_changes(settings)), output)
+        _show_policy(client.patch_policy(changes_of(settings)), output)
 
 
 @tiers.command("show")
@@ -57,7 +57,7 @@ def set_tier(tier: TierName, settings: Settings, before: Before = None, output: 
     """Change settings of a tier, or add a tier: preempts=true max_duration=12h. The others stay."""
     with connect() as client:
         is_new = tier not in [each["name"] for each in client.tiers()]
-        _show_tiers(client.patch_tier(tier, _changes(settings), before=before), output)
+        _show_tiers(client.patch_tier(tier, changes_of(settings), before=before), output)
     if is_new:
         note(f"added the tier {tier}, which did not exist; `muster tiers remove {tier}` removes it")
 
@@ -81,7 +81,7 @@ def set_pool(pool: PoolName, settings: Settings, output: Printed = Output.TABLE)
     """Change settings of a pool, or add a pool: spot=true price=0.5 'tiers=[production]'. The others stay."""
     with connect() as client:
         is_new = pool not in client.pools()
-        _show_pools(client.patch_pool(pool, _changes(settings)), output)
+        _show_pools(client.patch_pool(pool, changes_of(settings)), output)
     if is_new:
         note(f"added the pool {pool}, which did not exist; `muster pools remove {pool}` removes it")
 
@@ -93,13 +93,19 @@ def remove_pool(pool: PoolName, output: Printed = Output.TABLE) -> None:
         _show_pools(client.delete_rule("pools", pool), output)
 
 
-def _changes(settings: Sequence[str]) -> dict[str, Any]:
-    """`KEY=VALUE`, with values read as in a file: numbers, true and false, lists, mappings, text."""
+def changes_of(settings: Sequence[str], *, texts: Container[str] = ()) -> dict[str, Any]:
+    """`KEY=VALUE`, with values read as in a file: numbers, true and false, lists, mappings, text.
+
+    The values of `texts` are taken as they are, because an expression may begin like something else in YAML.
+    """
     from muster.formats.text.document import parse_document
 
-    found = {}
+    found: dict[str, Any] = {}
     for each in settings:
         key, value = pair(each, "settings")
+        if key in texts and value != "null":
+            found[key] = value
+            continue
         # As the value of a key: a text by itself, such as `null`, would be an empty file.
         document: Any = parse_document(f"value: {value}", file=key).value
         found[key] = document["value"]

@@ -112,8 +112,9 @@ def _tell_kept() -> None:
 
 def _watch(client: "Client", job: "Job", output: Output, interruptions: Interruptions, *, pty: bool) -> None:
     """Follow a job to its end, and cancel it when the user leaves."""
-    from muster.cli.commands.submit import tell_end
+    from muster.cli.commands.submit import tell_effects, tell_end
 
+    tell_effects([job])
     try:
         interruptions.raise_kept()
         ended = _attached(client, job) if pty else _followed(client, job, output)

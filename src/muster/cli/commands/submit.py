@@ -85,6 +85,8 @@ def submit(
             _report_dry_runs(jobs, [_dry_run(client, job, held=held) for job in jobs], output)
             return
         submitted = _submitted(client, jobs, held=held, key=key)
+        if follow or wait:
+            tell_effects(submitted)
         if follow:
             _follow(client, submitted[0], output, quiet=quiet)
         elif wait:
@@ -121,7 +123,8 @@ def _in_file(file: str, problem: str) -> str:
 
 
 def report_submitted(jobs: "Sequence[Job]", output: Output, *, quiet: bool) -> None:
-    """Print the submitted jobs with their ids."""
+    """Print the submitted jobs with their ids. What admission rules did to them goes to stderr."""
+    tell_effects(jobs)
     if output is Output.JSON:
         documents = [job.document for job in jobs]
         show_json(documents[0] if len(documents) == 1 else documents)
@@ -132,6 +135,16 @@ def report_submitted(jobs: "Sequence[Job]", output: Output, *, quiet: bool) -> N
 
         console = screen()
         show(job_list(jobs, console, now()), console)
+
+
+def tell_effects(jobs: "Sequence[Job]") -> None:
+    """Say on stderr what admission rules did to jobs."""
+    for job in jobs:
+        if job.admission:
+            from muster.cli.drawing.reasons import effect_text
+
+            for effect in job.admission:
+                note(f"{job.id}: {effect_text(effect)}")
 
 
 def _dry_run(client: "Client", job: "ReadJob", *, held: bool) -> "DryRun | Refused":

@@ -64,7 +64,7 @@ def event_text(event: Event) -> str:
             return _REQUESTED[kind] + by
         case "job_started" | "resize_ordered" | "eviction_ordered" | "gang_adopted":
             return _decided(event.kind, said)
-        case "workers_started" | "workers_exited" | "start_failed" | "checkpoint_saved":
+        case "workers_started" | "workers_exited" | "start_failed" | "checkpoint_saved" | "image_pulled":
             return _reported(event.kind, said)
         case "straggler_found" | "straggler_gone" | "hang_found" | "hang_over":
             return _judged(event.kind, said)
@@ -73,7 +73,7 @@ def event_text(event: Event) -> str:
             return f"{said.get('dependency')} {how}"
         case "holds_set" | "spares_set" | "rules_changed" | "cluster_changed":
             return _of_cluster(event.kind, said, by)
-        case "node_changed" | "node_unreachable" | "node_returned" | "node_lost" | "gangs_found":
+        case "node_changed" | "node_unreachable" | "node_returned" | "node_lost" | "gangs_found" | "runtime_found":
             return _of_cluster(event.kind, said, by)
         case _:
             return _otherwise(event.kind, said)
@@ -101,6 +101,8 @@ def _reported(kind: str, said: Document) -> str:
             return f"{who} running"
         case "workers_exited":
             return f"{who} exited with code {said.get('exit_code')}{_how(said)}"
+        case "image_pulled":
+            return f"pulled {said.get('image')} on {said.get('node')} in {amount(said.get('took_s') or 0)} s"
         case "start_failed":
             return f"{who} could not start" + (f": {_short(str(said['message']))}" if said.get("message") else "")
         case _:
@@ -143,6 +145,8 @@ def _of_cluster(kind: str, said: Document, by: str) -> str:
         case "gangs_found":
             gangs = said.get("gangs") or []
             return f"runs {_plain(gangs)}" if gangs else "runs nothing"
+        case "runtime_found":
+            return f"runs images with {said['runtime']}" if said.get("runtime") else "has no container runtime"
         case "holds_set":
             number = int(said.get("holds") or 0)
             return f"{count(number, 'start')} promised" if number else "no start is promised"

@@ -11,6 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from muster.cli.drawing.job_list import dependency_name, outcome, tasks_text
+from muster.cli.drawing.reasons import effect_texts
 from muster.cli.drawing.state_words import cause_text, job_state
 from muster.cli.drawing.table import TextTable
 from muster.cli.drawing.wording import amount, between, count, duration, gpu_hours, moment, ranks
@@ -30,6 +31,9 @@ Line = tuple[str, str]
 def job_card(job: Job, console: Console, present: datetime) -> RenderableType:
     """Everything about a job that fits on a screen."""
     parts: list[RenderableType] = [_headline(job, console), _lines(job, present)]
+    if job.admission:
+        parts += [Text(), Text("Admission", style="bold")]
+        parts += [_indented(each) for each in effect_texts(job.admission)]
     if job.workers:
         parts += [Text(), Text("Workers", style="bold"), _indented(_workers(job.workers))]
     parts += [Text(), Text("Job file", style="bold"), _indented(Text(job_text(job.spec)))]
@@ -118,18 +122,22 @@ def _when(job: Job, present: datetime) -> Iterator[Line]:
         yield "saved", f"{moment(job.checkpointed)}  {between(job.checkpointed, present)} ago"
     if job.saves is not None and not job.is_final:
         yield "saves", f"every {duration(job.saves.every_s)}: {job.saves.because}"
-        if job.saves.upload_problem:
-            yield "upload", f"not in durable storage yet: {job.saves.upload_problem}"
+    if job.saves is not None and job.saves.upload_problem:
+        yield "upload", f"not in durable storage yet: {job.saves.upload_problem}"
 
 
 def _from(spec: dict[str, object]) -> Iterator[Line]:
-    """What was copied when the job was submitted."""
+    """What it runs: what was copied when it was submitted, and the image of its containers."""
     bundle = spec.get("bundle")
     if isinstance(bundle, dict):
         commit = f", commit {str(bundle['commit'])[:12]}" if bundle.get("commit") else ", in no git repository"
         changes = " with changes (`muster show --diff`)" if bundle.get("dirty") else ""
         files = count(int(bundle.get("files", 0)), "file")
         yield "code", f"{files} as submitted, bundle {str(bundle.get('id', ''))[:12]}{commit}{changes}"
+    if spec.get("profile"):
+        yield "profile", str(spec["profile"])
+    if spec.get("image"):
+        yield "image", str(spec["image"])
 
 
 def _how_far(job: Job, present: datetime) -> Iterator[Line]:

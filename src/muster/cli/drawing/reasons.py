@@ -10,7 +10,7 @@ from muster.cli.drawing.state_words import job_state
 from muster.cli.drawing.wording import amount, clock, ranks
 from muster.cli.terminal.screen import is_plain
 from muster.cli.terminal.text import Text
-from muster.client.answers import DryRun, Estimate, Reason, Remark, Why, Worker
+from muster.client.answers import DryRun, Effect, Estimate, Reason, Remark, Why, Worker
 from muster.formats.text.ranges import node_ranges
 from muster.model.printable import one_line
 
@@ -40,9 +40,23 @@ def dry_run_text(answer: DryRun, present: datetime, *, has_limit: bool) -> Rende
     parts += _indented(reason_texts(answer.reasons))
     parts += _indented(_changes(answer.starts_if))
     parts += _indented(_remark(each, present) for each in answer.when)
+    parts += _indented(effect_texts(answer.admission, would=True))
     if answer.cost is not None and answer.cost.gpu_hours is not None:
         parts.append(Text(f"  {_cost(answer.cost.gpu_hours, answer.cost.price, has_limit=has_limit)}", style="dim"))
     return Group(*parts)
+
+
+def effect_texts(effects: Sequence[Effect], *, would: bool = False) -> Iterator[Text]:
+    """What admission rules did to a job."""
+    for effect in effects:
+        yield Text(effect_text(effect, would=would), style="dim" if effect.keys else "yellow")
+
+
+def effect_text(effect: Effect, *, would: bool = False) -> str:
+    """`the rule "limits" set max_duration`."""
+    if effect.message:
+        return f"the admission rule {effect.rule!r} warns: {one_line(effect.message)}"
+    return one_line(f"the admission rule {effect.rule!r} {'would set' if would else 'set'} {', '.join(effect.keys)}")
 
 
 def _headline(headline: str) -> Iterator[Text]:

@@ -1,5 +1,7 @@
 """Amounts typed on the command line, read as in files. An error names the option."""
 
+from datetime import UTC, datetime, timedelta
+
 from muster.model.errors import InvalidInput
 
 # The readers are imported when an amount is read, so that commands without one start fast.
@@ -25,6 +27,20 @@ def moment(text: str, option: str) -> str:
     except BadValue as error:
         raise InvalidInput(f"{option}: {error.problem}") from None
     return text
+
+
+def time_before(text: str, option: str) -> datetime:
+    """A moment that was given as a time, or as how long ago it was."""
+    from muster.formats.text.units import BadValue, duration_ms, time_ms
+
+    try:
+        return datetime.now(UTC) - timedelta(milliseconds=duration_ms(text))
+    except BadValue:
+        pass
+    try:
+        return datetime.fromtimestamp(time_ms(text) / 1000, UTC)
+    except BadValue as error:
+        raise InvalidInput(f"{option}: {error}; or say how long ago, such as 2h or 7d") from None
 
 
 def pair(text: str, option: str) -> tuple[str, str]:

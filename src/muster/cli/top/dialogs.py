@@ -36,7 +36,19 @@ def help_text() -> Text:
     return text.append(f"\n{_CELLS}\n\n").append("Any key closes this.", style="dim")
 
 
-class Question(ModalScreen[str | None]):
+class Dialog(ModalScreen[str | None]):
+    """Something above the screen that goes with one key. What was typed after that key, before it was gone, is lost."""
+
+    _is_over = False
+
+    def leave(self, answer: str | None) -> None:
+        """Go, with the first answer."""
+        if not self._is_over:
+            self._is_over = True
+            self.dismiss(answer)
+
+
+class Question(Dialog):
     """Asks before something is changed. The answer is the chosen key, or None."""
 
     CSS = """
@@ -60,10 +72,10 @@ class Question(ModalScreen[str | None]):
     def on_key(self, event: events.Key) -> None:
         """Take the answer."""
         event.stop()
-        self.dismiss(event.character if event.character in self._choices else None)
+        self.leave(event.character if event.character in self._choices else None)
 
 
-class Help(ModalScreen[None]):
+class Help(Dialog):
     """All keys."""
 
     CSS = """
@@ -81,4 +93,4 @@ class Help(ModalScreen[None]):
         """Any key closes it, except those that scroll."""
         if event.key not in ("up", "down", "pageup", "pagedown"):
             event.stop()
-            self.dismiss()
+            self.leave(None)

@@ -48,6 +48,7 @@ from muster.model.events import (
     ReservationRemoved,
     ReservationSet,
     RulesChanged,
+    RuntimeFound,
     SparesSet,
     StartFailed,
     TimerFired,
@@ -83,7 +84,7 @@ def _fold_rare(state: State, event: Event) -> Outcome:
         case HoldsSet(holds=holds):
             state.snapshot.promise(holds)
             return Outcome()
-        case NodeChanged() | NodeUnreachable() | NodeReturned() | NodeLost() | GangsFound():
+        case NodeChanged() | NodeUnreachable() | NodeReturned() | NodeLost() | GangsFound() | RuntimeFound():
             return fold_node_event(state, event)
         case SparesSet(nodes=nodes):
             return set_spares(state, nodes)
@@ -151,6 +152,7 @@ def _reserve(state: State, event: ReservationEvent) -> Outcome:
 
 def _change_rules(state: State, event: RulesChanged) -> Outcome:
     state.snapshot.change_rules(event.rules, event.at_ms)
+    state.admission, state.profiles = event.rules.admission, event.rules.profiles
     set_spares(state, state.spares[: event.rules.policy.spares])
     if event.configured is not None or event.by == CONFIGURATION:
         state.configured = event.configured or event.rules

@@ -7,6 +7,7 @@ from muster.core.health import as_judged, takes_out
 from muster.core.lifecycle import desired_commands, unknown_workers
 from muster.engine.folding.state import NOTHING, Outcome, State, move_all
 from muster.model.events import (
+    BY_ENGINE,
     CONFIGURATION,
     ENGINE,
     HEALTH,
@@ -18,14 +19,15 @@ from muster.model.events import (
     NodeLost,
     NodeReturned,
     NodeUnreachable,
+    RuntimeFound,
     StartFailed,
     WorkersExited,
 )
 from muster.model.ids import NodeName
 from muster.model.instructions import KillWorkers
 from muster.model.job import Job
+from muster.model.machines.quarantine import FoundGang, SeenJob
 from muster.model.node import VERDICTS_KEPT, HealthRecord, Node, NodeState
-from muster.model.quarantine import FoundGang, SeenJob
 from muster.model.records import evolve
 
 _BY_ITSELF = ("", ENGINE, HEALTH)
@@ -45,8 +47,16 @@ def fold_node_event(state: State, event: NodeEvent) -> Outcome:
             return _lose_node(state, event)
         case GangsFound():
             return _take_stock(state, event)
+        case RuntimeFound():
+            return _note_runtime(state, event)
         case _:
             assert_never(event)
+
+
+def _note_runtime(state: State, event: RuntimeFound) -> Outcome:
+    """Note which container runtime a node has. Nothing else about it changes."""
+    node = state.nodes.get(event.node)
+    return NOTHING if node is None else _change_node(state, evolve(node, runtime=event.runtime), event.at_ms)
 
 
 def _take_stock(state: State, event: GangsFound) -> Outcome:
@@ -171,10 +181,19 @@ def _matters_to_jobs(before: Node, node: Node) -> bool:
 
 
 def _as_configured(state: State, event: NodeChanged) -> Node:
-    """The node as reported. If it was taken out of service, it stays drained when it merely comes back."""
-    node = event.node
-    if event.by in _BY_ITSELF and node.state is NodeState.READY and node.name in state.set_aside:
+    """The node as reported. If it was taken out of service, it stays out when it merely comes back.
+
+    An engine brings back what it has taken out itself, and nothing else.
+    """
+    node, whose = event.node, state.set_aside.get(event.node.name)
+    if node.state is not NodeState.READY or whose is None:
+        return node
+    if event.by in _BY_ITSELF:
         return evolve(node, state=NodeState.DRAINED)
+    if event.by.startswith(BY_ENGINE) and whose != event.by:
+        known = state.nodes.get(node.name)
+        is_out = known is not None and known.state in (NodeState.DRAINING, NodeState.DRAINED, NodeState.PROBATION)
+        return evolve(node, state=known.state if known is not None and is_out else NodeState.DRAINED)
     return node
 
 
@@ -182,6 +201,8 @@ def _note_author(state: State, by: str, before: Node | None, node: Node) -> bool
     """Note who has taken a node out of service, or that it is back. False when that is no news."""
     whose = state.set_aside.get(node.name)
     if by in ("", ENGINE) or node.state is NodeState.DOWN:
+        return False
+    if by.startswith(BY_ENGINE) and whose not in (None, by):
         return False
     is_new = before is None or before.state is not node.state
     if node.state.takes_work:
@@ -263,7 +284,13 @@ def _with_finding(node: Node, before: Node, state: State) -> Node:
         return node
     found = {gpu for gpu in known.bad_gpus if gpu < node.gpus and gpu not in before.bad_gpus}
     named = {gpu for gpu in node.bad_gpus if gpu in known.bad_gpus or gpu not in before.bad_gpus}
-    return evolve(node, state=_state_now(node, known, before, state), bad_gpus=tuple(sorted({*found, *named})))
+    return evolve(
+        node,
+        state=_state_now(node, known, before, state),
+        bad_gpus=tuple(sorted({*found, *named})),
+        runtime=known.runtime,
+        used_by_others=tuple(gpu for gpu in known.used_by_others if gpu < node.gpus),
+    )
 
 
 def _state_now(node: Node, known: Node, before: Node, state: State) -> NodeState:

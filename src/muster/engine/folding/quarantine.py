@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import KillWorkers
 from muster.model.job import Job
+from muster.model.machines.quarantine import FoundGang, quarantined_gpus
 from muster.model.node import Node
-from muster.model.quarantine import FoundGang, quarantined_gpus
 from muster.model.records import evolve
 
 

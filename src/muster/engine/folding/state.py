@@ -19,6 +19,7 @@ from muster.model.instructions import Command, Instruction, KillWorkers
 from muster.model.job import Job, JobState
 from muster.model.limits import TURN_MS
 from muster.model.node import ClusterSpec, HealthRecord, Node, NodeState
+from muster.model.policy import AdmissionRule, Profile
 from muster.model.records import evolve
 from muster.model.scenario import Rules, Scenario
 from muster.model.spec import Dependency, JobSpec
@@ -96,6 +97,8 @@ class State:
         """Watches jobs that have run before and wait again; None when jobs do not take turns under the policy."""
         self.configured: Rules | None = None
         """The rules that the configuration set last. An operator may have changed the rules since."""
+        self.admission: tuple[AdmissionRule, ...] = ()
+        self.profiles: tuple[Profile, ...] = ()
         self.configured_cluster: ClusterSpec | None = None
         """The nodes that the configuration set last. Their states may have changed since."""
         self.lost: dict[NodeName, tuple[KillWorkers, ...]] = {}
@@ -109,9 +112,16 @@ class State:
         self.key_of: dict[JobId, tuple[str, str]] = {}
         """The user and the key by job."""
 
+    @property
+    def rules(self) -> Rules:
+        """The rules in force: those that plans are made by, and those that are asked when jobs come in."""
+        return evolve(self.snapshot.rules, admission=self.admission, profiles=self.profiles)
+
     def planned(self, node: Node) -> Node:
-        """The node as planning sees it: without GPUs that are used in quarantine, and closed while it is a spare."""
+        """The node as planning sees it: without GPUs that are used in quarantine or by others, closed while a spare."""
         seen = self.quarantine.planned(node)
+        if node.used_by_others:
+            seen = evolve(seen, bad_gpus=tuple(sorted({*seen.bad_gpus, *node.used_by_others})))
         if node.name not in self.spares or node.state is not NodeState.READY:
             return seen
         return evolve(seen, state=NodeState.DRAINED, spare=True)

@@ -29,6 +29,7 @@ from muster.model.events import (
     GangsFound,
     HangFound,
     HangOver,
+    ImagePulled,
     JobStarted,
     JobStarved,
     JobSubmitted,
@@ -199,10 +200,10 @@ def _decided(event: Event, before: Job, after: Job) -> str:
 def _reported(event: Event, before: Job, after: Job) -> str:
     """What nodes reported, and what was removed."""
     match event:
-        case WorkersExited() if after.state is JobState.SUCCEEDED:
-            return "all workers ended well"
         case WorkersExited():
-            return _exit(event) if after.state is not before.state else ""
+            return _exit(event, after) if after.state is not before.state else ""
+        case ImagePulled(image=image, node=node, took_ms=took_ms):
+            return f"pulled {image} on {node} in {max(round(took_ms / 1000), 1)} s"
         case StartFailed(message=message):
             return f"could not be started{f' ({message})' if message else ''}"
         case CheckpointSaved() | ShardsSaved() | CheckpointUploaded() | CheckpointDamaged() | CheckpointRemoved():
@@ -268,8 +269,12 @@ def _instead(job: Job) -> str:
     return f"it goes back to step {left[-1]}" if left else "no other checkpoint is left, so it begins from the start"
 
 
-def _exit(event: WorkersExited) -> str:
+def _exit(event: WorkersExited, after: Job) -> str:
     who = _count(len(event.ranks), "worker")
+    if after.state is JobState.SUCCEEDED:
+        return "all workers ended well"
+    if event.ended_for is not None:
+        return event.because or f"{who} ended with their allocation"
     if event.oom:
         return f"{who} ran out of memory"
     if event.timed_out:
@@ -299,7 +304,7 @@ def _outcome(before: Job, after: Job, at_ms: int) -> str:
             return "its maximum duration is over, and it is told to end"
         return "the others are told to end" if after.exited_ranks else "its workers are told to end"
     if state.holds_resources:
-        return "it saves itself and starts again" if after.next_gang else STATES[state].story
+        return _leaving(after)
     if not before.state.holds_resources:
         return _waiting(after)
     if after.next_gang:
@@ -308,6 +313,13 @@ def _outcome(before: Job, after: Job, at_ms: int) -> str:
     why = " after it gave way" * (after.cause is Cause.PREEMPTED)
     lost = _lost_work(before, after, at_ms)
     return _waiting(after) if state is not JobState.QUEUED else f"it waits in the queue again{why}{retry}{lost}"
+
+
+def _leaving(job: Job) -> str:
+    """What a job does that was told to leave its GPUs."""
+    if job.state is JobState.CHECKPOINTING and not job.spec.can_resume:
+        return f"it {'leaves, and begins' if job.next_gang else 'leaves, to begin'} anew: it has no checkpoint"
+    return "it saves itself and starts again" if job.next_gang else STATES[job.state].story
 
 
 def _resumed(job: Job) -> str:

@@ -16,6 +16,7 @@ from muster.model.events import (
     ReservationRemoved,
     ReservationSet,
     RulesChanged,
+    RuntimeFound,
     SparesSet,
 )
 from muster.model.ids import JobId
@@ -81,7 +82,7 @@ def _is_addressed(event: Event, job: Job) -> bool:
     match event:
         case HoldsSet() | SparesSet() | ReservationSet() | ReservationRemoved() | RulesChanged() | ClusterChanged():
             return False
-        case NodeChanged() | NodeUnreachable() | NodeReturned() | NodeLost() | GangsFound():
+        case NodeChanged() | NodeUnreachable() | NodeReturned() | NodeLost() | GangsFound() | RuntimeFound():
             return False
         case _:
             return event.job in (job.id, job.array_parent)

@@ -23,6 +23,9 @@ from muster.model.spec import JobSpec, Launch, RoleSpec
 ONLY_ROLE = "worker"
 """The name of the role of a job without `roles`."""
 
+NOT_IN_CONTAINERS = (Launch.MPI, Launch.RAY, Launch.SLURM)
+"""Launchers that run programs of Muster beside the workers, with the Python of the node."""
+
 Pairs = tuple[tuple[str, str | None], ...]
 
 _ROLE_NAME = re.compile(r"[a-z0-9_-]{1,63}")
@@ -48,6 +51,11 @@ def job_from_document(document: Document, *, environment: Mapping[str, str] | No
     return spec
 
 
+def check_keys(value: object, problems: Problems, at: Loc) -> None:
+    """Note what is wrong with some keys of a job file by themselves: unknown keys, and values of the wrong kind."""
+    read_by(_validated, JobWire, value, problems, at)
+
+
 def spec_from_given(
     given: Given, problems: Problems, at: Loc, *, name: str = "", environment: Mapping[str, str] | None = None
 ) -> JobSpec | None:
@@ -68,6 +76,7 @@ def spec_from_given(
     _check_parallelism(spec, given, problems, at)
     _check_layout(spec, problems, at)
     _check_words(spec, problems, at)
+    _check_container(spec, problems, at)
     _check_variables(spec, env, environment, problems, at)
     return spec if problems.count == before else None
 
@@ -158,6 +167,26 @@ def _check_words(spec: JobSpec, problems: Problems, at: Loc) -> None:
     if spec.is_workdir_copied and path and not path.startswith("/") and "://" not in path:
         problem = "is relative to a workdir whose copy is removed when the job ends"
         problems.add((*at, "checkpoint", "path"), problem, "an absolute path, or an address such as s3://bucket/run")
+
+
+def _check_container(spec: JobSpec, problems: Problems, at: Loc) -> None:
+    if spec.mounts and not spec.image:
+        problem = "say what a container sees of its node, and this job has no image"
+        problems.add((*at, "mounts"), problem, "without one, a job sees all of the node")
+    if spec.image and spec.launch in NOT_IN_CONTAINERS:
+        problem = f"launch: {spec.launch} starts programs of the node beside those of the job"
+        problems.add((*at, "image"), f"{problem}, which no image has", "launch: plain, torchrun, torchft or jax")
+    targets = [each.target for each in spec.mounts]
+    for place, target in enumerate(targets):
+        if target in targets[:place]:
+            problems.add((*at, "mounts", place), f"something is at {target} already", "each needs a place of its own")
+    path = "" if spec.checkpoint is None else spec.checkpoint.path.removeprefix("file://")
+    for place, each in enumerate(spec.mounts):
+        if each.source != each.target and f"{path}/".startswith(f"{each.target}/"):
+            problem = (
+                f"checkpoint.path is in {each.target}, which is {each.source} for the node that copies checkpoints"
+            )
+            problems.add((*at, "mounts", place), problem, "mount it at its own path")
 
 
 def _check_variables(

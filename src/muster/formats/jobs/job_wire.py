@@ -8,6 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from muster.formats.jobs.container_values import ImageName, MountEntry
 from muster.formats.jobs.job_values import (
     VARIABLE_SCHEMA,
     Array,
@@ -66,6 +67,9 @@ RETRIES_MAX = 1000
 CHECKPOINTS_KEPT_MAX = 10_000
 ENTRIES_MAX = 1000
 """The most environment variables, secrets, tags or dependencies of a job: a page of them, not a database."""
+
+MOUNTS_MAX = 64
+"""The most mounts of a job: each is a word of a command line, and a mount of every container."""
 
 TASKS_MAX = 65_536
 """The most processes of one step: as many as a large machine has cores, in a gang of hundreds of machines."""
@@ -214,6 +218,10 @@ class JobWire(RoleWire, record=JobSpec, required=("name",)):
     """An absolute path on the nodes, or a relative one beside the job file, whose files are copied at submission."""
     bundle: BundleWire
     """The copy of a relative `workdir`. `muster submit` writes it."""
+    image: Annotated[ImageName, Spelling(examples=["registry.example/train:2.1"])]
+    """The container image in which `setup` and `run` run. Nodes need podman, docker, apptainer or enroot for it."""
+    mounts: Annotated[list[MountEntry], Field(max_length=MOUNTS_MAX), Spelling(maxItems=20)]
+    """Folders and files of the node that the container sees, besides the working directory and checkpoints."""
     interactive: InteractiveWire
     """The first worker gets a terminal, for `muster attach`."""
     env: Annotated[dict[str, Text | None], Field(max_length=ENTRIES_MAX), Spelling(propertyNames=VARIABLE_SCHEMA)]
@@ -230,6 +238,8 @@ class JobWire(RoleWire, record=JobSpec, required=("name",)):
     """The only nodes that it may use, such as `n3` or `n[5-8]`."""
     exclude: NodeNames
     """Nodes that it does not use."""
+    engine: Annotated[Name, Spelling(examples=["hpc"])]
+    """The only engine whose nodes it may use, by the name that the server's configuration gives it."""
     exclusive: bool
     """Whole nodes: it starts on nodes that no other job uses, and shares them with no other."""
     begin: BeginTime
@@ -254,6 +264,8 @@ class JobWire(RoleWire, record=JobSpec, required=("name",)):
     """When a rank stays slower than the others: report it, replace its node, or restart the job."""
     on_hang: Annotated[Remedy, Field(strict=False)]
     """When no rank makes a step any more."""
+    profile: Name
+    """The profile of the server that fills in what this file leaves out. Its own keys win."""
 
 
 GivenJob = Annotated[Given, JobWire]

@@ -1,6 +1,8 @@
 """What an operator configures.
 
 server_file     `muster.toml`
+engine_table    what starts processes on nodes where this machine does not, its kinds in `engines`
+container_rules how nodes run images
 cluster_file    the machines, and in `configured_cluster` those of a server
 team_tree       the teams and their quotas
 rules           tiers, pools and the policy

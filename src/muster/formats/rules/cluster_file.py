@@ -157,7 +157,7 @@ def cluster_part(value: object, problems: Problems, at: Loc) -> ClusterSpec:
     if wire is None:
         return ClusterSpec()
     levels = _levels(wire, problems, at)
-    return _under_engines(
+    return under_engines(
         ClusterSpec(
             levels=levels,
             nodes=_Nodes(levels, problems, (*at, "nodes")).read(wire.nodes),
@@ -166,9 +166,9 @@ def cluster_part(value: object, problems: Problems, at: Loc) -> ClusterSpec:
     )
 
 
-def _under_engines(cluster: ClusterSpec) -> ClusterSpec:
+def under_engines(cluster: ClusterSpec) -> ClusterSpec:
     """The same cluster, with its engines as the outermost level if it has several."""
-    if len({node.engine for node in cluster.nodes}) < 2:
+    if len({node.engine for node in cluster.nodes}) < 2 or ENGINE_LEVEL in cluster.levels:
         return cluster
     nodes = tuple(evolve(node, domains=(node.engine, *node.domains)) for node in cluster.nodes)
     return evolve(cluster, levels=(ENGINE_LEVEL, *cluster.levels), nodes=nodes)

@@ -5,11 +5,13 @@ is. Where both changed it, in different ways, there is a conflict, and what is i
 count alone. Settings are compared one by one: one limit of one team, one field of the policy.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from muster.formats.admission.profiles import profiles_document, profiles_part
+from muster.formats.admission.rules import admission_document, admission_part
 from muster.formats.rules.rules import policy_document, pools_document, tiers_document
 from muster.formats.rules.team_tree import TeamWire
 from muster.formats.scenarios.references import read_references
@@ -17,6 +19,9 @@ from muster.formats.text.document import Document, InvalidDocument, Problems
 from muster.model.closed_rules import beyond_those_above, closed
 from muster.model.errors import Conflict
 from muster.model.scenario import Rules
+
+NAMED_LISTS = ("tiers", "admission")
+"""Lists whose entries have names. They are compared entry by entry where all three have the same names in one order."""
 
 
 class ChangedBy(StrEnum):
@@ -73,8 +78,11 @@ def merge_rules(*, file: Rules, configured: Rules | None, now: Rules, drop: bool
     """
     file, now, last = closed(file), closed(now), closed(configured or Rules())
     sources = _Sources(_settings(last), _settings(now), _settings(file))
-    if _tier_names(last) == _tier_names(now) == _tier_names(file):
-        sources = _Sources(*(dict(each, tiers={tier["name"]: tier for tier in each["tiers"]}) for each in sources.all))
+    for part in NAMED_LISTS:
+        if _names(sources.last[part]) == _names(sources.now[part]) == _names(sources.file[part]):
+            sources = _Sources(
+                *(dict(all_, **{part: {each["name"]: each for each in all_[part]}}) for all_ in sources.all)
+            )
     changes: list[RuleChange] = []
     merged = _merged(sources, (), drop, changes)
     rules = file if drop else _rules(merged)
@@ -127,6 +135,8 @@ def _settings(rules: Rules) -> dict[str, Any]:
         "tiers": tiers_document(rules.tiers),
         "pools": pools_document(rules.pools),
         "teams": {team.path: _present(TeamWire.complete(team)) for team in rules.teams},
+        "admission": admission_document(rules.admission),
+        "profiles": profiles_document(rules.profiles),
     }
 
 
@@ -134,26 +144,40 @@ def _present(document: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in document.items() if value is not None}
 
 
-def _tier_names(rules: Rules) -> list[str]:
-    return [tier.name for tier in rules.tiers]
+def _names(entries: Iterable[Mapping[str, Any]]) -> list[str]:
+    return [each["name"] for each in entries]
+
+
+def _listed(part: Any) -> list[Any]:
+    return part if isinstance(part, list) else list(part.values())
 
 
 def _rules(settings: Mapping[str, Any]) -> Rules:
     """The rules again, checked like those of a file."""
-    tiers = settings["tiers"]
     parts = {
         "policy": settings["policy"],
-        "tiers": tiers if isinstance(tiers, list) else list(tiers.values()),
+        "tiers": _listed(settings["tiers"]),
         "pools": settings["pools"] or None,
         "teams": _tree(settings["teams"]) or None,
     }
     problems = Problems(Document(file="the merged rules", value=parts))
     read = read_references(parts, problems)
+    admission = admission_part(_listed(settings["admission"]), problems, ("admission",))
+    profiles = profiles_part(settings["profiles"], problems, ("profiles",))
     try:
         problems.stop_if_any()
     except InvalidDocument as error:
         raise _contradiction(str(error)) from None
-    rules = closed(Rules(teams=read.teams, tiers=read.tiers, pools=read.pools, policy=read.policy))
+    rules = closed(
+        Rules(
+            teams=read.teams,
+            tiers=read.tiers,
+            pools=read.pools,
+            policy=read.policy,
+            admission=admission,
+            profiles=profiles,
+        )
+    )
     if beyond := next(_beyond(rules), None):
         raise _contradiction(beyond)
     return rules

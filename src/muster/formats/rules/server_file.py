@@ -1,9 +1,10 @@
 """`muster.toml` -> what `muster up` is to serve, and by which rules.
 
-The tables `cluster`, `teams`, `tiers`, `pools` and `policy` are written as in a scenario. `server` says where and how
-to listen, `local` how this machine is used if no cluster is described, `health` how nodes are measured and judged. What
-is left out is as without a file, with one exception. A team may use the highest tier, and may have jobs that are not
-preemptible, only if the file allows it.
+The tables `cluster`, `teams`, `tiers`, `pools` and `policy` are written as in a scenario. `admission` holds the rules
+that jobs pass before they enter the queue, and `profiles` what jobs may name. `server` says where and how to listen,
+`local` how this machine is used if no cluster is described, `health` how nodes are measured and judged, and
+`containers` how they run images. What is left out is as without a file, with one exception. A team may use the highest
+tier, and may have jobs that are not preemptible, only if the file allows it.
 """
 
 import re
@@ -14,26 +15,27 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PlainValidator
 
-from muster.formats.parts.kinds import Name, Text, text
-from muster.formats.parts.wire import Wire, closest, read_part
+from muster.formats.admission.profiles import profiles_part
+from muster.formats.admission.rules import admission_part
+from muster.formats.parts.kinds import Text, text
+from muster.formats.parts.wire import Wire, read_part
 from muster.formats.rules.cluster_file import cluster_from_text
 from muster.formats.rules.configured_cluster import CLUSTER, ConfiguredCluster, find_configured_cluster
+from muster.formats.rules.container_rules import ContainerRules, ContainersWire, container_rules
+from muster.formats.rules.engine_table import check_engines, read_engines
+from muster.formats.rules.engines.entry import EngineSettings
 from muster.formats.scenarios.references import read_references, team_at
 from muster.formats.text.document import Document, Problems, read_settings
 from muster.formats.text.units import BadValue, duration_ms, duration_text, milli, shown
 from muster.model.client_limits import ALLOWED_HOSTS, CONTROL_PLANES, HOST_CHARS
 from muster.model.closed_rules import beyond_those_above, closed
 from muster.model.errors import InvalidInput
-from muster.model.ids import LOCAL_ENGINE
-from muster.model.node import ClusterSpec
+from muster.model.ids import EngineName
 from muster.model.node_limits import MAX_DRAINED_MILLI, PROBE_EVERY_LEAST_MS, PROBE_EVERY_MOST_MS, PROBE_EVERY_MS
 from muster.model.scenario import Rules
 
 _HOST_NAME = re.compile(r"[a-z0-9_.-]+|\*|[0-9a-f:]+")
-ENGINES_MOST = 64
-"""More engines than an organisation has."""
-
-RULES = ("teams", "tiers", "pools", "policy")
+RULES = ("teams", "tiers", "pools", "policy", "admission", "profiles")
 """The tables that say how the scheduler decides. The others say what it runs on."""
 
 
@@ -121,27 +123,21 @@ class HealthWire(Wire):
     """Run before a drained node returns; exit code 0 is healthy."""
 
 
-class EngineWire(Wire):
-    """One entry of `engines`: what starts processes on some nodes."""
-
-    name: Name
-    """What nodes call it in their key `engine`."""
-    kind: Literal["agents"]
-    """`agents`: machines elsewhere, on each of which `muster agent` connects the node of its name."""
-
-
 class ServerFileWire(Wire):
     """A whole configuration file as it is written."""
 
     server: ServerWire = ServerWire()
     local: LocalWire = LocalWire()
     health: HealthWire = HealthWire()
-    engines: Annotated[list[EngineWire], Field(max_length=ENGINES_MOST)] = Field(default_factory=list)
+    containers: ContainersWire = ContainersWire()
+    engines: Any = None
     cluster: Any = None
     teams: Any = None
     tiers: Any = None
     pools: Any = None
     policy: Any = None
+    admission: Any = None
+    profiles: Any = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,7 +174,11 @@ class ServerSettings:
     nodes: str | None = None
     cluster: ConfiguredCluster | None = None
     """The nodes, if the file describes them one by one."""
+    engines: tuple[EngineSettings, ...] = ()
     health: HealthSettings = HealthSettings()
+    containers: ContainerRules = ContainerRules()
+    engine_containers: Mapping[EngineName, ContainerRules] = field(default_factory=dict)
+    """Of engines whose nodes run images in their own way."""
     rules: Rules | None = None
     parts: Mapping[str, object] = field(default_factory=dict)
     """The tables with rules as they are written, in plain values."""
@@ -198,8 +198,8 @@ def read_server_file(source: str | Path) -> ServerSettings:
             problems.add(("local", "nodes"), "the nodes are described in [cluster] already", "give one of the two")
     if wire is not None and (wire.server.tls_certificate is None) != (wire.server.tls_key is None):
         problems.add(("server",), "tls_certificate and tls_key belong together", "give both or neither")
-    if wire is not None and cluster is not None:
-        _check_engines(wire.engines, cluster.spec, problems)
+    engines = read_engines(None if wire is None else wire.engines, problems)
+    check_engines(engines, None if cluster is None else cluster.spec, problems)
     parts = _parts(document)
     rules = read_rules(parts, cluster, problems)
     problems.stop_if_any()
@@ -216,6 +216,7 @@ def read_server_file(source: str | Path) -> ServerSettings:
         metrics=wire.server.metrics,
         nodes=wire.local.nodes,
         cluster=cluster,
+        engines=tuple(engine.settings(folder) for engine in engines),
         health=HealthSettings(
             command=wire.health.command or "",
             every_ms=wire.health.every,
@@ -223,20 +224,13 @@ def read_server_file(source: str | Path) -> ServerSettings:
             test=wire.health.test or "",
             folder=folder if wire.health.command or wire.health.test else Path("/"),
         ),
+        containers=container_rules(wire.containers),
+        engine_containers={
+            EngineName(each.name): container_rules(each.containers) for each in engines if each.containers is not None
+        },
         rules=rules,
         parts=parts,
     )
-
-
-def _check_engines(engines: list[EngineWire], cluster: ClusterSpec, problems: Problems) -> None:
-    """Note engines that are named twice, and nodes of engines that are not there."""
-    names = [engine.name for engine in engines]
-    for place, name in enumerate(names):
-        if name in (LOCAL_ENGINE, *names[:place]):
-            problems.add(("engines", place, "name"), f"{name!r} is taken already", "give each engine its own name")
-    known = (LOCAL_ENGINE, *names)
-    for name in dict.fromkeys(node.engine for node in cluster.nodes if node.engine not in known):
-        problems.add((CLUSTER, "nodes"), f"{name!r} is the engine of nodes, and there is none", closest(name, known))
 
 
 def _parts(document: Document) -> dict[str, object]:
@@ -255,7 +249,14 @@ def read_rules(parts: Mapping[str, object], cluster: ConfiguredCluster | None, p
     nodes = {} if cluster is None or problems.count else {CLUSTER: cluster.document}
     references = read_references({**parts, **nodes}, problems)
     rules = closed(
-        Rules(teams=references.teams, tiers=references.tiers, pools=references.pools, policy=references.policy)
+        Rules(
+            teams=references.teams,
+            tiers=references.tiers,
+            pools=references.pools,
+            policy=references.policy,
+            admission=admission_part(parts.get("admission", []), problems, ("admission",)),
+            profiles=profiles_part(parts.get("profiles", {}), problems, ("profiles",)),
+        )
     )
     for team in rules.teams:
         if (beyond := beyond_those_above(team, rules.teams)) is not None:

@@ -1,6 +1,6 @@
 """A job that is being put together from the options of a batch script."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,8 @@ class Draft:
     """A job that is being put together."""
 
     tiers: Mapping[str, str]
+    pools: Collection[str] | None = None
+    """The partitions that there are; None where no server was asked."""
     job: dict[str, Any] = field(default_factory=dict)
     batch: dict[str, Any] = field(default_factory=dict)
     """How the script is run."""

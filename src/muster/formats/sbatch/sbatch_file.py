@@ -5,7 +5,7 @@ the script, then `SBATCH_*` variables, then those of the command line.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
@@ -110,15 +110,17 @@ def import_sbatch(
     *,
     file: str,
     tiers: Mapping[str, str] | None = None,
+    pools: Collection[str] | None = None,
     options: Sequence[Option] = (),
     arguments: Sequence[str] = (),
     submitter: Submitter | None = None,
 ) -> Imported:
     """The job that a batch script describes. `tiers` says which tier stands for a partition or a QOS.
 
-    `options` and `arguments` are those of the command line.
+    `pools` are the partitions that there are: another one is refused, where they are known. `options` and `arguments`
+    are those of the command line.
     """
-    draft = Draft(tiers=tiers or {})
+    draft = Draft(tiers=tiers or {}, pools=pools)
     at = submitter or Submitter()
     try:
         script = take_apart(text)

@@ -169,11 +169,16 @@ def _take_dependency(draft: Draft, option: Option) -> None:
 
 
 def _take_partition(draft: Draft, option: Option) -> None:
-    named = [part for part in option.value.split(",") if part in draft.tiers]
+    parts = option.value.split(",")
+    named = [part for part in parts if part in draft.tiers]
+    pools = draft.pools if option.name == "partition" else None
+    unknown = [part for part in parts if pools is not None and part not in pools and part not in draft.tiers]
+    if unknown and pools is not None:
+        raise BadValue(f"invalid partition specified: {shown(unknown[0])}; there are {', '.join(sorted(pools))}")
     draft.variables["SLURM_JOB_PARTITION" if option.name == "partition" else "SLURM_JOB_QOS"] = option.value
     if named:
         draft.put("tier", draft.tiers[named[0]], option.line)
-    else:
+    elif pools is None:
         draft.note(
             option.line, f"--{option.name}={option.value} is ignored: --tier-of {option.value}=TIER names a tier"
         )

@@ -1,7 +1,7 @@
 """A YAML, JSON or TOML file -> plain values with bounds, and all that is wrong with them -> one error.
 
 Code that reads a document collects what is wrong in `Problems` and goes on. So the user sees every mistake at once,
-each with its path and, except in TOML, its line.
+each with its path and its line.
 """
 
 import difflib
@@ -44,6 +44,7 @@ class Document:
     value: object
     text: str = ""
     """Empty for values that came from elsewhere. Errors then have no lines."""
+    is_toml: bool = False
 
 
 def read_document(source: str | Path) -> Document:
@@ -95,11 +96,11 @@ def parse_document(text: str, *, file: str, values_max: int | None = None) -> Do
 
 
 def _toml(text: str, file: str) -> Document:
-    """A TOML document. Problems with its values have no lines: the parser does not say where a value stands."""
+    """A TOML document. The parser does not say where values stand, so the lines of problems are looked for."""
     from muster.formats.text.toml_text import read_toml  # noqa: PLC0415 (it compiles patterns, and few files are TOML)
 
     try:
-        return Document(file=file, value=read_toml(text))
+        return Document(file=file, value=read_toml(text), text=text, is_toml=True)
     except BadText as error:
         _refuse(file, error.problem)
 
@@ -154,6 +155,10 @@ class Problems:
     def _lines(self) -> dict[Loc, int]:
         if not self._document.text:
             return {}
+        if self._document.is_toml:
+            from muster.formats.text.toml_text import lines_of_toml  # noqa: PLC0415 (as in `_toml`)
+
+            return lines_of_toml(self._document.text)
         wanted = frozenset(at[:depth] for at, _, _ in self._found for depth in range(len(at) + 1))
         return lines_of(self._document.text, wanted)
 

@@ -84,6 +84,11 @@ class SilentBackend:
         del node, because
         _refuse()
 
+    def pull_ahead(self, node: NodeName, images: tuple[str, ...]) -> None:
+        """Raises."""
+        del node, images
+        _refuse()
+
     def end_runs(self, runs: Iterable[str]) -> None:
         """Raises."""
         del runs

@@ -97,7 +97,7 @@ def _next(before: View, state: State, records: Sequence[JobRecord], *, nodes: bo
         reservations=snapshot.setting.reservations,
         levels=snapshot.cluster.levels,
         quarantine=dict(state.quarantine.gangs),
-        rules=snapshot.rules if rules else before.rules,
+        rules=state.rules if rules else before.rules,
         promises=dict(snapshot.promises),
         usage=snapshot.ledger.record(),
     )

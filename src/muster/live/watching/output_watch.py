@@ -61,7 +61,7 @@ class OutputWatch:
         self._shown: Mapping[JobId, int] = {}
 
     def last_output_ms(self, job: JobId) -> int | None:
-        """When a running job was last seen to print; None when it is not watched. May be called from any thread."""
+        """When a running job was last seen to print; None when it has not, or is not watched. For any thread."""
         return self._shown.get(job)
 
     def take(self, value: Telemetry) -> None:
@@ -75,7 +75,7 @@ class OutputWatch:
             self._hangs.forget(name)
         for job in islice(self._due(watched, now_ms), JOBS_PER_LOOK):
             self._look_at(job, now_ms)
-        self._shown = {name: each.printed_ms for name, each in self._known.items()}
+        self._shown = {name: each.printed_ms for name, each in self._known.items() if each.size_bytes}
         judged = (job for job in watched.values() if job.spec.on_hang is not Remedy.REPORT)
         found = [self._hangs.report(job, self._hang(job, now_ms), {}, now_ms) for job in judged]
         return [each for each in found if each is not None]

@@ -7,6 +7,7 @@ from pathlib import Path
 from muster.backends.base import LiveBackend
 from muster.live.watching.hang_reports import HangReports
 from muster.live.watching.health_watch import HealthWatch
+from muster.live.watching.image_watch import ImageWatch
 from muster.live.watching.output_watch import OutputWatch
 from muster.live.watching.progress_watch import ProgressWatch
 from muster.live.watching.stack_files import StackFiles
@@ -21,6 +22,7 @@ class Watches:
     health: HealthWatch
     progress: ProgressWatch
     output: OutputWatch
+    images: ImageWatch
     hangs: HangReports
     stack_files: StackFiles
 
@@ -31,7 +33,8 @@ def watches_of(home: Path, backend: LiveBackend, health: HealthWatch) -> Watches
     hangs = HangReports(stacks=backend.stacks, keep=stack_files.keep)
     progress = ProgressWatch(hangs=hangs)
     output = OutputWatch(printed_bytes=_printed_bytes(backend), reports_steps=progress.reports_steps, hangs=hangs)
-    return Watches(health=health, progress=progress, output=output, hangs=hangs, stack_files=stack_files)
+    images = ImageWatch(backend.pull_ahead)
+    return Watches(health=health, progress=progress, output=output, images=images, hangs=hangs, stack_files=stack_files)
 
 
 def _printed_bytes(backend: LiveBackend) -> Callable[[JobId, int, int], int]:

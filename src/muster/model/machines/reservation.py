@@ -57,3 +57,7 @@ class ReservationRemoved(Record, frozen=True, kw_only=True):
     name: str
     because: str = ""
     by: str = ""
+
+
+ReservationEvent = ReservationSet | ReservationRemoved
+"""Nodes are set aside, or no longer."""

@@ -19,6 +19,7 @@ class Staging:
         self._used: set[str] = set()
         self._is_on_device = False
         self._is_rehearsal = False
+        self._is_closing = False
 
     def begin(self, is_rehearsal: bool = False) -> None:
         """A new save: what the last one no longer needed is let go. A rehearsal only finds out what memory it takes."""
@@ -30,7 +31,13 @@ class Staging:
     def warm(self) -> None:
         """Write to all of the memory, so that the system has given it when the first save comes."""
         for buffer in list(self._buffers.values()):
+            if self._is_closing:
+                return
             buffer.fill_(0) if is_tensor(buffer) else buffer.fill(0)
+
+    def close(self) -> None:
+        """No save will come: the memory need not be written to any more. May be called on any thread."""
+        self._is_closing = True
 
     def copy(self, name: str, value: Any) -> Any:
         """A copy in memory that stays as it is until the next save. Sharded tensors keep what they are a part of."""

@@ -4,20 +4,19 @@
 all copied. `put_back` walks the user's state along such a tree and puts the saved values into it.
 """
 
+import contextlib
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from muster.train import optional
-from muster.train.errors import DamagedCheckpoint, StateMismatch, UnsavableState
+from muster.train.errors import CheckpointError, DamagedCheckpoint, StateMismatch, UnsavableState, in_words
 from muster.train.state import torch_state
 from muster.train.state.rank_file import RawArray, is_array, is_masked, is_tensor, raw
 from muster.train.state.shards import Shard
 from muster.train.state.staging import Staging, is_sharded
-
-KIND = "$"
-"""Marks an object of the tree that JSON has no form for."""
+from muster.train.state.tree_nodes import KIND, below, has_shared, in_brackets, items_of, key_of, kind_of, plain
 
 
 @dataclass
@@ -72,7 +71,7 @@ def rehearse(state: Any, staging: Staging, world: int) -> None:
 
 
 def put_back(state: dict[str, Any], tree: Any, saved: SavedArrays, hear: Callable[[str], None]) -> None:
-    """Put what was saved into a state."""
+    """Put what was saved into a state. Raises StateMismatch, which says where in the state."""
     _Putting(saved, list(_models(state)), hear).into(state, tree, "")
 
 
@@ -95,15 +94,20 @@ class _Taking:
             return self._container(value, path)
         if isinstance(value, (bytes, bytearray)):
             return {KIND: "bytes", "hex": bytes(value).hex()}
-        return self._object(value, path)
+        try:
+            return self._object(value, path)
+        except CheckpointError:
+            raise
+        except Exception as error:  # whatever torch or a user's state_dict raises
+            raise UnsavableState(f"state{in_brackets(path)} cannot be saved: {in_words(error)}") from error
 
     def _container(self, value: Any, path: str) -> Any:
         if isinstance(value, dict):
             if KIND not in value and all(isinstance(key, str) for key in value):
-                return {key: self.node(each, _below(path, key)) for key, each in value.items()}
-            items = [[self.node(key, path), self.node(each, _below(path, key))] for key, each in value.items()]
+                return {key: self.node(each, below(path, key)) for key, each in value.items()}
+            items = [[self.node(key, path), self.node(each, below(path, key))] for key, each in value.items()]
             return {KIND: "dict", "items": items}
-        nodes = [self.node(each, _below(path, index)) for index, each in enumerate(value)]
+        nodes = [self.node(each, below(path, index)) for index, each in enumerate(value)]
         return nodes if isinstance(value, list) else {KIND: "tuple", "items": nodes}
 
     def _object(self, value: Any, path: str) -> Any:
@@ -122,7 +126,7 @@ class _Taking:
             return {KIND: "state", "of": self.node(value.state_dict(), path)}
         kind = type(value).__name__
         raise UnsavableState(
-            f"state{_in_brackets(path)} is a {kind}, which cannot be saved: give what has state_dict and"
+            f"state{in_brackets(path)} is a {kind}, which cannot be saved: give what has state_dict and"
             " load_state_dict, tensors, arrays, or plain values"
         )
 
@@ -133,30 +137,32 @@ class _Taking:
         own = {}
         for name, value in torch_state.model_tensors(model).items():
             if is_tensor(value) and (is_sharded(value) or name not in buffers):
-                self._share(value, _below(path, name))
+                self._share(value, below(path, name))
             else:
                 own[name] = value
         return {KIND: "model", "own": self.node(own, path)}
 
     def _optimizer(self, optimizer: Any, path: str) -> Any:
-        model = torch_state.owner_of(optimizer, self._models)
-        if model is None:
+        names = torch_state.parameter_names(optimizer, self._models)
+        if names is None:
             return {KIND: "state", "of": self.node(optimizer.state_dict(), path)}
-        state = torch_state.optimizer_state(model, optimizer)
-        own: dict[str, Any] = {"param_groups": state["param_groups"], "state": {}}
-        for name, values in state["state"].items():
-            for key, value in values.items():
-                if is_tensor(value):
-                    self._share(value, _below(path, name, key))
-                else:
-                    own["state"].setdefault(name, {})[key] = value
+        is_equal = torch_state.owner_of(optimizer, self._models) is not None
+        own = torch_state.optimizer_state(optimizer, names)
+        for name, entries in own["state"].items():
+            for key in [key for key, value in entries.items() if is_tensor(value) and (is_equal or is_sharded(value))]:
+                self._share(entries.pop(key), below(path, name, key))
+            if any(is_sharded(value) for value in _tensors(entries)):
+                raise UnsavableState(
+                    f"state{in_brackets(path)}: the state of the parameter {name!r} has sharded tensors in lists or"
+                    " dicts, which cannot be restored: keep each of them under a key of its own"
+                )
         return {KIND: "optimizer", "own": self.node(own, path)}
 
     def _share(self, value: Any, path: str) -> None:
         self.taken.shared[path] = self._staging.copy(path, value)
 
     def _kept(self, value: Any, path: str) -> int:
-        where = f"state{_in_brackets(path)}"
+        where = f"state{in_brackets(path)}"
         if is_masked(value):
             raise UnsavableState(f"{where} is a masked array, whose mask would be lost: save its data and its mask")
         self.taken.arrays.append(raw(self._staging.copy(f"own {path}", value), where))
@@ -166,7 +172,7 @@ class _Taking:
 class _Rehearsal(_Taking):
     """The same walk before the first save. What asking might change is left out.
 
-    The `state_dict` of a data loader may begin to read, and that of an optimizer without a state makes one.
+    The `state_dict` of a data loader may begin to read, and an optimizer without a state has nothing to copy yet.
     """
 
     def _object(self, value: Any, path: str) -> Any:
@@ -183,12 +189,12 @@ class _Putting:
 
     def into(self, current: Any, node: Any, path: str) -> Any:
         """Put a saved value into the current one, in place where that is possible; what is there then."""
-        if isinstance(current, dict) and _kind(node) in (None, "dict") and isinstance(node, dict):
+        if isinstance(current, dict) and kind_of(node) in (None, "dict") and isinstance(node, dict):
             return self._into_dict(current, node, path)
         if isinstance(current, list) and isinstance(node, list) and len(current) == len(node):
-            current[:] = [self.into(each, node[at], _below(path, at)) for at, each in enumerate(current)]
+            current[:] = [self.into(each, node[at], below(path, at)) for at, each in enumerate(current)]
             return current
-        if isinstance(current, Shard) and _kind(node) == "shard":
+        if isinstance(current, Shard) and kind_of(node) == "shard":
             current.array = self._saved.shard(node["at"], path, node["axis"])
             return current
         if torch_state.is_model(current):
@@ -197,113 +203,183 @@ class _Putting:
             return self._into_optimizer(current, node, path)
         if is_tensor(current) or is_array(current):
             return self._into_array(current, node, path)
-        if hasattr(current, "load_state_dict") and _kind(node) == "state":
-            current.load_state_dict(self.value(node["of"], path))
-            return current
-        return self.value(node, path)
+        if hasattr(current, "load_state_dict") and kind_of(node) == "state":
+            return self._loaded(current, node["of"], path)
+        return self.value(node, path, current)
+
+    def _loaded(self, current: Any, node: Any, path: str) -> Any:
+        """Give an object its saved state. Of sharded tensors it says itself how it has them now."""
+        like = current.state_dict() if has_shared(node) else None
+        saved = self.value(node, path, like)
+        with _in_place(path):
+            current.load_state_dict(saved)
+        return current
 
     def _into_dict(self, current: dict[Any, Any], node: dict[str, Any], path: str) -> dict[Any, Any]:
-        saved = {self.value(key, path): each for key, each in _items(node)}
+        saved = {self.value(key, path): each for key, each in items_of(node)}
         for key in [key for key in current if key not in saved]:
-            self._hear(f"state{_in_brackets(_below(path, key))} is not in the checkpoint and stays as it is")
+            self._hear(f"state{in_brackets(below(path, key))} is not in the checkpoint and stays as it is")
         for key, each in saved.items():
             if key in current:
-                current[key] = self.into(current[key], each, _below(path, key))
-            elif _kind(each) in ("state", "model", "optimizer", "shared"):
-                self._hear(f"state{_in_brackets(_below(path, key))} is in the checkpoint and not used")
+                current[key] = self.into(current[key], each, below(path, key))
+            elif kind_of(each) in ("state", "model", "optimizer", "shared"):
+                self._hear(f"state{in_brackets(below(path, key))} is in the checkpoint and not used")
             else:
-                current[key] = self.value(each, _below(path, key))
+                current[key] = self.value(each, below(path, key))
         return current
 
     def _into_model(self, model: Any, node: Any, path: str) -> Any:
-        if _kind(node) == "state":
-            torch_state.load_model(model, self.value(node["of"], path), is_whole=True)
+        if kind_of(node) == "state":
+            whole = self.value(node["of"], path)
+            with _in_place(path):
+                torch_state.load_model(model, whole, is_whole=True)
             return model
-        if _kind(node) != "model":
-            raise StateMismatch(f"state{_in_brackets(path)} is a model, and was not when it was saved")
+        if kind_of(node) != "model":
+            raise StateMismatch(f"state{in_brackets(path)} is a model, and was not when it was saved")
         tensors = torch_state.model_tensors(model)
         own = self.value(node["own"], path)
-        shared = {_below(path, name): name for name in tensors if name not in own}
+        shared = {below(path, name): name for name in tensors if name not in own}
         self._check_names(set(shared), path, "the model")
         self._saved.load_shared({key: tensors[name] for key, name in shared.items()})
-        torch_state.load_model(model, {**tensors, **own})
+        with _in_place(path):
+            torch_state.load_model(model, {**tensors, **own})
         return model
 
     def _into_optimizer(self, optimizer: Any, node: Any, path: str) -> Any:
-        if _kind(node) == "state":
-            optimizer.load_state_dict(self.value(node["of"], path))
-            return optimizer
-        model = torch_state.owner_of(optimizer, self._models)
-        if _kind(node) != "optimizer" or model is None:
-            raise StateMismatch(f"state{_in_brackets(path)}: the model of this optimizer is not in the state")
-        current = torch_state.optimizer_state(model, optimizer)["state"]
+        names = torch_state.parameter_names(optimizer, self._models)
+        if kind_of(node) == "state":
+            return self._loaded(optimizer, node["of"], path)
+        if kind_of(node) != "optimizer" or names is None:
+            raise StateMismatch(f"state{in_brackets(path)}: the model of this optimizer is not in the state")
         own = self.value(node["own"], path)
+        with _in_place(path):
+            wanted = self._optimizer_tensors(optimizer, names, own, path)
+        self._saved.load_shared(wanted)
+        with _in_place(path):
+            torch_state.load_optimizer(optimizer, names, own)
+        return optimizer
+
+    def _optimizer_tensors(self, optimizer: Any, names: list[str], own: dict[str, Any], path: str) -> dict[str, Any]:
+        """Tensors to read into for all that the ranks share of an optimizer; they become part of its own state."""
+        numbers = {name: number for number, name in enumerate(names)}
         wanted: dict[str, Any] = {}
         for key in self._saved.shared_names(path):
-            name, _, entry = key[len(path) + 1 :].rpartition("/")
-            tensor = current.get(_plain(name), {}).get(_plain(entry))
-            wanted[key] = self._saved.empty_like(key) if tensor is None else tensor
-            own["state"].setdefault(_plain(name), {})[_plain(entry)] = wanted[key]
-        self._saved.load_shared(wanted)
-        torch_state.load_optimizer(model, optimizer, own)
-        return optimizer
+            name, entry = (plain(part) for part in key[len(path) + 1 :].rsplit("/", 1))
+            tensor = self._saved.empty_like(key)
+            if name in numbers:
+                like = torch_state.entry_like(optimizer, numbers[name], entry, tensor)
+                tensor = tensor if like is None else like
+            wanted[key] = own["state"].setdefault(name, {})[entry] = tensor
+        return wanted
 
     def _check_names(self, wanted: set[str], path: str, what: str) -> None:
         saved = self._saved.shared_names(path)
         missing, left = sorted(wanted - saved), sorted(saved - wanted)
         if missing or left:
             absent = f"the checkpoint lacks {missing[0]!r}" if missing else f"the checkpoint also has {left[0]!r}"
-            raise StateMismatch(f"the checkpoint does not fit {what} in state{_in_brackets(path)}: {absent}")
+            raise StateMismatch(f"the checkpoint does not fit {what} in state{in_brackets(path)}: {absent}")
 
     def _into_array(self, current: Any, node: Any, path: str) -> Any:
-        if is_tensor(current) and is_sharded(current) and _kind(node) == "shared":
+        if is_tensor(current) and is_sharded(current) and kind_of(node) == "shared":
             self._saved.load_shared({path: current})
             return current
         value = self.value(node, path)
-        if is_tensor(value) != is_tensor(current) or not hasattr(value, "shape"):
+        if _is_scalar(current):
             return value
-        if value.shape != current.shape or value.dtype != current.dtype:
-            if is_tensor(current) and current.requires_grad:  # an optimizer would go on with this one
-                raise StateMismatch(
-                    f"state{_in_brackets(path)} is {_form(current)}, and the checkpoint has {_form(value)} there"
-                )
-            return value
+        if not _fits(value, current):
+            raise StateMismatch(
+                f"state{in_brackets(path)} is {_form(current)}, and the checkpoint has {_form(value)} there:"
+                " put one like that there before restore, or None to take it as it was saved"
+            )
         if is_tensor(current):
             with optional.module("torch").no_grad():
                 current.copy_(value)
-        elif _is_scalar(current) or not current.flags.writeable:
+        elif not getattr(getattr(current, "flags", None), "writeable", False):
             return value
         else:
             current[...] = value
         return current
 
-    def value(self, node: Any, path: str) -> Any:
-        """What a part of the tree stands for."""
+    def value(self, node: Any, path: str, like: Any = None) -> Any:
+        """What a part of the tree stands for. `like` is what is there now, for sharded tensors to be read into."""
         if isinstance(node, list):
-            return [self.value(each, _below(path, at)) for at, each in enumerate(node)]
+            return self._values(node, path, like)
         if not isinstance(node, dict):
             return node
-        match _kind(node):
+        match kind_of(node):
             case None | "dict":
-                return {_key(self.value(key, path)): self.value(each, _below(path, key)) for key, each in _items(node)}
+                return self._values_by_key(node, path, like)
             case "tuple":
-                return tuple(self.value(each, _below(path, at)) for at, each in enumerate(node["items"]))
+                return tuple(self._values(node["items"], path, like))
+            case "shared":
+                return self._shared(like, path)
             case "float":
                 return float(node["is"])
             case "bytes":
                 return bytes.fromhex(node["hex"])
-            case "array":
-                return self._saved.array(node["at"])
-            case "scalar":
-                return self._saved.array(node["at"])[()]
+            case "array" | "scalar" as kind:
+                array = self._saved.array(node["at"])
+                return array[()] if kind == "scalar" else array
             case "shard":
                 return Shard(self._saved.shard(node["at"], path, node["axis"]), node["axis"])
             case kind:
-                raise DamagedCheckpoint(f"state{_in_brackets(path)} has the unknown form {kind!r}")
+                raise DamagedCheckpoint(f"state{in_brackets(path)} has the unknown form {kind!r}")
+
+    def _values(self, nodes: list[Any], path: str, like: Any) -> list[Any]:
+        current = like if isinstance(like, (list, tuple)) and len(like) == len(nodes) else [None] * len(nodes)
+        return [self.value(each, below(path, at), current[at]) for at, each in enumerate(nodes)]
+
+    def _values_by_key(self, node: dict[str, Any], path: str, like: Any) -> dict[Any, Any]:
+        current = like if isinstance(like, dict) else {}
+        keys = [(key_of(self.value(key, path)), each) for key, each in items_of(node)]
+        return {key: self.value(each, below(path, key), current.get(key)) for key, each in keys}
+
+    def _shared(self, like: Any, path: str) -> Any:
+        if not is_tensor(like) or not is_sharded(like):
+            raise StateMismatch(
+                f"state{in_brackets(path)} was a tensor of which each rank has a part, and there is none to read it"
+                " into: make it as it was when it was saved, before restore"
+            )
+        self._saved.load_shared({path: like})
+        return like
+
+
+def _fits(value: Any, current: Any) -> bool:
+    """True when a saved array can be copied into the present one without losing anything."""
+    if not hasattr(value, "dtype") or is_tensor(value) != is_tensor(current) or value.shape != current.shape:
+        return False
+    if value.dtype == current.dtype:
+        return True
+    if is_tensor(value):
+        return bool(optional.module("torch").promote_types(value.dtype, current.dtype) == current.dtype)
+    return bool(optional.module("numpy").can_cast(value.dtype, current.dtype, "safe"))
 
 
 def _form(value: Any) -> str:
-    return f"{value.dtype} of shape {tuple(value.shape)}"
+    if not hasattr(value, "dtype"):
+        return f"a {type(value).__name__}"
+    return f"{'a tensor' if is_tensor(value) else 'an array'} of {value.dtype} of the shape {tuple(value.shape)}"
+
+
+@contextlib.contextmanager
+def _in_place(path: str) -> Iterator[None]:
+    """What torch or a user's object says about a state that it cannot take, as an error that says where."""
+    where = f"state{in_brackets(path)}"
+    try:
+        yield
+    except StateMismatch as error:
+        raise StateMismatch(f"{where}: {error}") from error
+    except Exception as error:
+        raise StateMismatch(f"{where} cannot take what was saved: {in_words(error)}") from error
+
+
+def _tensors(value: Any) -> Iterator[Any]:
+    """All tensors in lists and dicts."""
+    if is_tensor(value):
+        yield value
+    elif isinstance(value, (dict, list, tuple)):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _tensors(each)
 
 
 def _models(value: Any) -> Iterator[Any]:
@@ -315,32 +391,6 @@ def _models(value: Any) -> Iterator[Any]:
             yield from _models(each)
 
 
-def _items(node: dict[str, Any]) -> list[Any]:
-    return node["items"] if node.get(KIND) == "dict" else [list(item) for item in node.items()]
-
-
-def _key(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
-
-
-def _kind(node: Any) -> str | None:
-    return node.get(KIND) if isinstance(node, dict) else None
-
-
 def _is_scalar(value: Any) -> bool:
     numpy = optional.loaded("numpy")
     return numpy is not None and isinstance(value, numpy.generic)
-
-
-def _below(path: str, *keys: Any) -> str:
-    """The path of what is inside, which no two values share."""
-    spelled = [str(key).replace("~", "~0").replace("/", "~1") for key in keys]
-    return "/".join([path, *spelled] if path else spelled)
-
-
-def _plain(spelled: str) -> str:
-    return spelled.replace("~1", "/").replace("~0", "~")
-
-
-def _in_brackets(path: str) -> str:
-    return "".join(f"[{_plain(key)!r}]" for key in path.split("/")) if path else ""

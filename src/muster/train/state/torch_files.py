@@ -127,9 +127,8 @@ def failure_in_words(error: Any) -> BaseException:
     return _first_failure(error) if hasattr(error, "failures") else error
 
 
-@cache
 def _quiet() -> None:
-    """A single process is no mistake here, so torch need not warn of it."""
+    """A single process is no mistake here, so torch need not warn of it. User code may have reset what warns."""
     warnings.filterwarnings("ignore", message="torch.distributed is disabled")
 
 

@@ -48,6 +48,21 @@ class Inventory:
         self._hot = [FolderStore(folder) for folder in hot]
         self._run = run
 
+    def leave_out_unreachable(self) -> str:
+        """Leave durable storage out of what is looked at if it cannot be reached; why, or nothing.
+
+        Raises what is wrong when there is nothing on nodes either: then nothing can be said at all.
+        """
+        try:
+            if self._durable is not None:
+                self._durable.steps()
+        except Exception as error:
+            if not any(store.steps() for store in self._hot):
+                raise
+            self._durable = None
+            return in_words(error)
+        return ""
+
     def checkpoints(self) -> list[StoredCheckpoint]:
         """All of them, newest first. Files are not opened."""
         found = (self.checkpoint(step) for step in self._steps())

@@ -1,10 +1,11 @@
 """Which checkpoints are kept: the newest complete ones, and never fewer than one.
 
 What is incomplete and older than a complete one is left of a broken save. Nothing newer than the newest complete one
-is touched: it may still be written.
+is touched: it may still be written. Neither is anything above the step that training has just saved: a training that
+began anew below keeps what it saves beside what was there.
 """
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from muster.train.errors import DamagedCheckpoint
 from muster.train.failpoints import failpoint
@@ -17,7 +18,7 @@ from muster.train.store.parts import (
     encode_manifest,
 )
 from muster.train.store.places import parts_in
-from muster.train.store.stores import CheckpointStore, FolderStore
+from muster.train.store.stores import CheckpointStore
 
 HOT_STEPS_MOST = 8
 """Steps beyond `keep` that a hot tier holds while they cannot be uploaded. After that the oldest go, because a full
@@ -37,17 +38,21 @@ def manifest_of(store: CheckpointStore, step: int) -> Manifest | None:
         return None
 
 
-def surplus(steps: Iterable[int], complete: Iterable[int], keep: int) -> list[int]:
-    """Steps to remove, oldest first, given all steps of a store and those that are complete."""
-    kept = sorted(complete, reverse=True)[: max(1, keep)]
+def surplus(steps: Iterable[int], complete: Iterable[int], keep: int, at: int | None = None) -> list[int]:
+    """Steps to remove, oldest first, given all steps of a store and those that are complete.
+
+    `at` is the step that training has saved last. Those above it are of a course of training that was given up: they
+    are left alone, and push nothing out.
+    """
+    kept = sorted((step for step in complete if at is None or step <= at), reverse=True)[: max(1, keep)]
     return sorted(step for step in steps if kept and step < kept[0] and step not in kept)
 
 
-def hot_surplus(steps: Iterable[int], complete: Iterable[int], keep: int) -> list[int]:
+def hot_surplus(steps: Iterable[int], complete: Iterable[int], keep: int, at: int | None = None) -> list[int]:
     """Steps to remove from a hot tier, oldest first. Without uploads nobody knows which are complete: some are kept."""
-    steps, complete = sorted(steps), sorted(complete)
+    steps, complete = sorted(steps), sorted(step for step in complete if at is None or step <= at)
     crowd = steps[: -max(1, keep) - HOT_STEPS_MOST]
-    newest = complete[-1:] or steps[-1:]
+    newest = {*(complete[-1:] or steps[-1:]), at}
     return sorted({*surplus(steps, complete, keep), *(step for step in crowd if step not in newest)})
 
 
@@ -59,10 +64,16 @@ def remove_steps(store: CheckpointStore, steps: Iterable[int]) -> None:
         store.remove_step(step)
 
 
-def keep_newest(store: CheckpointStore, keep: int, run: str) -> list[int]:
-    """Remove what is not kept of one run from a durable store; the steps that were removed."""
+def keep_newest(
+    store: CheckpointStore, keep: int, run: str, at: int | None = None, damaged: Container[int] = ()
+) -> list[int]:
+    """Remove what is not kept of one run from a durable store, after a save `at` a step; the steps that were removed.
+
+    A checkpoint that is known to be damaged counts as an incomplete one.
+    """
     owned = [step for step in store.steps() if _is_of(store, step, run)]
-    gone = surplus(owned, complete_steps(store, run), keep)
+    whole = [step for step in complete_steps(store, run) if step not in damaged]
+    gone = surplus(owned, whole, keep, at)
     remove_steps(store, gone)
     return gone
 
@@ -86,10 +97,3 @@ def complete(store: CheckpointStore, step: int) -> Manifest | None:
     store.write(step, MANIFEST, encode_manifest(manifest))
     failpoint("manifest.after")
     return manifest
-
-
-def clear_for(store: CheckpointStore, step: int, names: Iterable[str]) -> None:
-    """Make room for a part that is written again: from here on the step is not complete."""
-    if isinstance(store, FolderStore) and not store.sizes(step):
-        return
-    store.remove(step, [MANIFEST, *names])

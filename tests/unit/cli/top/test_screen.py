@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 from rich.console import Console
+from textual import events
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
@@ -187,6 +188,22 @@ def test_a_job_is_changed_only_after_a_yes(server: FakeServer, key: str, verb: s
         await until(pilot, lambda: "job-14 is " in screen_of(top))
 
     play(server, scene)
+
+
+@pytest.mark.parametrize(("key", "shown"), [("c", "any other key"), ("question_mark", "Any key closes this.")])
+def test_keys_that_come_at_once_answer_a_question_once(server: FakeServer, key: str, shown: str) -> None:
+    async def scene(pilot: Pilot[None], top: Top) -> None:
+        await pilot.press(key)
+        await until(pilot, lambda: shown in screen_of(top))
+        dialog = top.screen
+        for each in "nyy":
+            dialog.post_message(events.Key(each, each))
+        await until(pilot, lambda: shown not in screen_of(top))
+        await pilot.press("s")
+        await until(pilot, lambda: "by GPUs" in text(top, "bar"))
+
+    play(server, scene)
+    assert server.bodies("POST", "/v1/jobs/job-12/cancel") == []
 
 
 def test_a_refusal_is_said(server: FakeServer) -> None:

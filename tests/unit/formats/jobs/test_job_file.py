@@ -14,6 +14,7 @@ from muster.model.spec import (
     DependencyWhen,
     JobSpec,
     Launch,
+    Mount,
     Parallelism,
     Retry,
     RetryCause,
@@ -52,6 +53,8 @@ nodelist: "n[1-4],x"
 exclude: [n3, "n[5-6]"]
 exclusive: true
 begin: 2026-01-02T03:04:05Z
+image: registry.example:5000/nlp/train:2.1
+mounts: [{from: /data//sets/, to: /data, read_only: true}, {from: /models, to: /models}]
 """
 
 
@@ -93,6 +96,11 @@ def test_a_whole_job_file_is_read() -> None:
         exclude=("n3", "n5", "n6"),  # type: ignore[arg-type]
         exclusive=True,
         begin=Begin(at_ms=1_767_323_045_000),
+        image="registry.example:5000/nlp/train:2.1",
+        mounts=(
+            Mount(source="/data/sets", target="/data", read_only=True),
+            Mount(source="/models", target="/models"),
+        ),
     )
 
 
@@ -170,7 +178,7 @@ def test_a_variable_left_open_must_be_in_the_environment() -> None:
         ("lanch: mpi", "3: lanch: unknown key (did you mean 'launch'?)"),
         (
             "launch: mip",
-            "3: launch: must be one of plain, torchrun, torchft, mpi, jax, slurm, not 'mip' (did you mean 'mpi'?)",
+            "3: launch: must be one of plain, torchrun, torchft, mpi, jax, ray, slurm, not 'mip' (did you mean 'mpi'?)",
         ),
         ("priority: 101", "3: priority: must be less than or equal to 100, not 101"),
         ("priority: high", "3: priority: must be a whole number, not 'high'"),
@@ -211,6 +219,34 @@ def test_a_variable_left_open_must_be_in_the_environment() -> None:
         (
             "parallelism: {tensor: 2}\nresources: {gpus: 0.5}",
             "3: parallelism: a model cannot be split over 0.5 of a GPU",
+        ),
+        ("image: --privileged", "3: image: '--privileged' is not the name of an image (such as registry"),
+        ("image: 'a:1 b'", "3: image: 'a:1 b' is not the name of an image"),
+        ("image: a\nlaunch: mpi", "3: image: launch: mpi starts programs of the node"),
+        ("image: a\nlaunch: ray", "3: image: launch: ray starts programs of the node"),
+        ("mounts: [{from: /a, to: /a}]", "3: mounts: say what a container sees of its node, and this job has no image"),
+        (
+            "image: a\nmounts: [/a]",
+            "4: mounts[0]: must be a mount, not '/a' ({from: /data, to: /data, read_only: true})",
+        ),
+        ("image: a\nmounts: [{from: /a}]", "4: mounts[0]: does not say `to`"),
+        ("image: a\nmounts: [{from: a, to: /a}]", "4: mounts[0]: 'a' is not an absolute path"),
+        ("image: a\nmounts: [{from: /a/../b, to: /a}]", "4: mounts[0]: '/a/../b' contains .."),
+        ("image: a\nmounts: [{from: '/a,b', to: /a}]", "4: mounts[0]: '/a,b' contains a special character"),
+        ("image: a\nmounts: [{from: 'pvc:A_b', to: /a}]", "4: mounts[0]: 'A_b' is not the name of a claim"),
+        ("image: a\nmounts: [{from: 'pvc:a/../b', to: /a}]", "4: mounts[0]: '/../b' contains .."),
+        ("image: a\nmounts: [{from: '/a:b', to: /a}]", "4: mounts[0]: '/a:b' contains a special character"),
+        ("image: a\nmounts: [{from: /a, to: /}]", "4: mounts[0]: `to` cannot be '/'"),
+        ("image: a\nmounts: [{from: /a, to: /proc/1}]", "4: mounts[0]: `to` cannot be '/proc/1'"),
+        ("image: a\nmounts: [{from: /a, to: /a, mode: ro}]", "4: mounts[0]: unknown key 'mode'"),
+        ("image: a\nmounts: [{from: /a, to: /a, read_only: x}]", "4: mounts[0]: read_only must be true or false"),
+        (
+            "image: a\nmounts: [{from: /a, to: /c}, {from: /b, to: /c/}]",
+            "4: mounts[1]: something is at /c already",
+        ),
+        (
+            "image: a\ncheckpoint: {path: /ck/run}\nmounts: [{from: /data, to: /ck}]",
+            "5: mounts[0]: checkpoint.path is in /ck, which is /data for the node that copies checkpoints",
         ),
         ("parallelism: {tensor: 0}", "3: parallelism.tensor: must be greater than or equal to 1"),
     ],
@@ -268,3 +304,9 @@ def test_a_job_is_written_as_a_person_would() -> None:
 def test_a_whole_job_comes_back_from_its_document() -> None:
     spec = job(WHOLE, MUST_BE_GIVEN="given")
     assert job_from_document(Document(file="f", value=job_document(spec))) == spec
+
+
+def test_a_mount_may_be_a_claim_and_a_folder_in_it() -> None:
+    text = "{name: a, run: b, image: c, mounts: [{from: 'pvc:sets', to: /sets}, {from: 'pvc:runs//x/', to: /out}]}"
+    spec = job_from_document(parse_document(text, file="job.yaml"))
+    assert [each.source for each in spec.mounts] == ["pvc:sets", "pvc:runs/x"]

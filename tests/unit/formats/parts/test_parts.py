@@ -89,7 +89,8 @@ def _types(hint: Any) -> Iterator[type]:
 def test_every_field_of_a_record_is_a_key_of_the_file(part: type[Part]) -> None:
     kept = {field for key in part.keys.values() for field in key.stored}
     names = {"name"} if issubclass(part, NamedPart) else set()
-    assert {field for field, _ in defaults(part.record)} <= kept | names
+    found_out = {"effects"} if part is JobWire else set()  # what admission rules did, which no file says
+    assert {field for field, _ in defaults(part.record)} <= kept | names | found_out
     assert part.keys.keys() == part_schema(part)["properties"].keys()
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from muster.formats.rules.container_rules import ContainerRules
 from muster.formats.rules.server_file import HealthSettings, ServerSettings, read_server_file
 from muster.formats.scenarios.scenario_file import scenario_from_document
 from muster.formats.text.document import Document, InvalidDocument
@@ -154,6 +155,29 @@ def test_health_is_read_with_its_folder_and_has_defaults(tmp_path: Path) -> None
 def test_wrong_health_settings_say_what_is_wrong(tmp_path: Path, line: str, problem: str) -> None:
     path = tmp_path / "muster.toml"
     path.write_text(f"[health]\n{line}\n")
+    with pytest.raises(InvalidDocument, match=problem):
+        read_server_file(path)
+
+
+def test_containers_are_read_for_all_nodes_and_for_those_of_an_engine(tmp_path: Path) -> None:
+    path = tmp_path / "muster.toml"
+    path.write_text(
+        '[containers]\nruntime = "podman"\noptions = ["--runtime=runc"]\npull_timeout = "5m"\n'
+        '[[engines]]\nname = "lab"\nkind = "agents"\ncontainers = {run_options = ["--ulimit=memlock=-1"]}\n'
+    )
+    read = read_server_file(path)
+    podman = ContainerRules(runtime="podman", options=("--runtime=runc",), pull_timeout_ms=300_000)
+    assert read.containers == podman
+    assert read.engine_containers == {"lab": ContainerRules(run_options=("--ulimit=memlock=-1",))}
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [('runtime = "lxc"', "runtime"), ('pull_timeout = "31m"', "below 30m"), ('options = "--x"', "must be a list")],
+)
+def test_wrong_settings_of_containers_say_what_is_wrong(tmp_path: Path, line: str, problem: str) -> None:
+    path = tmp_path / "muster.toml"
+    path.write_text(f"[containers]\n{line}\n")
     with pytest.raises(InvalidDocument, match=problem):
         read_server_file(path)
 

@@ -7,8 +7,8 @@ from muster.live.publishing.attempts import Attempts, Ended
 from muster.model.events import GangsFound, NodeLost
 from muster.model.ids import JobId, NodeName
 from muster.model.job import Cause, JobState, Worker
+from muster.model.machines.quarantine import FoundGang
 from muster.model.policy import MINUTE_MS
-from muster.model.quarantine import FoundGang
 from muster.model.spec import JobSpec
 from tests.builders import a_job
 from tests.unit.engine.world import FOREVER, World

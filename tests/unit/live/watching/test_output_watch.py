@@ -63,6 +63,7 @@ def that_restarts() -> Job:
 def test_it_is_seen_when_a_job_last_printed(watching: Watching) -> None:
     assert watching.watch.last_output_ms(JOB) is None
     watching.after(0)
+    assert watching.watch.last_output_ms(JOB) is None  # it runs, and has printed nothing yet
     watching.printed[JOB, 1, 3] = 10
     watching.after(LOOK_EVERY_MS)
     watching.after(LOOK_EVERY_MS)
@@ -81,6 +82,7 @@ def test_many_jobs_take_turns(watching: Watching, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(output_watch, "JOBS_PER_LOOK", 1)
     other = JobId("job-2")
     watching.jobs[other] = evolve(a_training(), id=other)
+    watching.printed.update({(JOB, 1, 0): 10, (other, 1, 0): 10})
     watching.after(0)
     watching.after(1)
     assert (watching.watch.last_output_ms(JOB), watching.watch.last_output_ms(other)) in ((0, 1), (1, 0))
@@ -96,6 +98,7 @@ def test_a_job_that_reports_its_steps_is_not_watched_by_its_output(watching: Wat
 def test_a_new_attempt_begins_anew(watching: Watching) -> None:
     watching.after(0)
     watching.jobs[JOB] = evolve(watching.jobs[JOB], attempt=2)
+    watching.printed[JOB, 2, 0] = 10
     watching.after(7)
     assert watching.watch.last_output_ms(JOB) == 7
     watching.jobs[JOB] = evolve(watching.jobs[JOB], state=JobState.STOPPING)

@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, ParamSpec, TypeVar
+from typing import Annotated, Any, ParamSpec, TypeVar
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Depends, Query, Request, Response
 from starlette.requests import ClientDisconnect
 
 from muster.access.permissions import Permission
@@ -14,13 +14,14 @@ from muster.api.authorized_changes import require, visible
 from muster.api.gate import Caller, Needs
 from muster.api.routes.error_responses import FOUND, errors
 from muster.api.routes.jobs.jobs import JobPath
+from muster.api.schemas.bundles import WantedBlocks
 from muster.formats.parts.kinds import team_path
 from muster.formats.text.units import BadValue
 from muster.model.errors import InvalidInput, NotFound, Unavailable
 from muster.model.ids import TeamPath
 from muster.model.spec import DEFAULT_TEAM, Bundle
 from muster.worker.bundles.manifest import BadManifest, BundleManifest, parse_manifest
-from muster.worker.bundles.store import BundleStore, NoRoom, split_blocks, team_store
+from muster.worker.bundles.store import BundleStore, NoRoom, joined_blocks, split_blocks, team_store
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -32,6 +33,10 @@ Team = Annotated[
     str, Query(max_length=500, description="The team of the job. Each team has a store of its own.", examples=["nlp"])
 ]
 OCTETS = {"requestBody": {"required": True, "content": {"application/octet-stream": {"schema": {"type": "string"}}}}}
+OCTET_STREAM = "application/octet-stream"
+OCTETS_SENT: dict[int | str, dict[str, Any]] = {
+    200: {"content": {OCTET_STREAM: {"schema": {"type": "string", "format": "binary"}}}}
+}
 STORED = errors(401, 403, 413, 422, 429, 503)
 
 
@@ -82,6 +87,35 @@ async def show_bundle(caller: Annotated[Caller, Depends(Needs(Permission.JOBS_SE
     return await _on_disk(_described, bundle, _store(caller, record.spec.team))
 
 
+@router.get(
+    "/v1/jobs/{job}/bundle/manifest",
+    operation_id="read_manifest",
+    summary="Read which files a job was submitted with",
+    response_class=Response,
+    responses={**FOUND, **OCTETS_SENT},
+)
+async def read_manifest(caller: Submits, job: JobPath) -> Response:
+    """The manifest of a job's bundle, byte by byte as it was stored: a bundle is named by the SHA-256 of it."""
+    bundle, store = await _of_job(caller, job)
+    manifest = await _on_disk(store.manifest, bundle.id)
+    if manifest is None:
+        raise NotFound(f"the files of {job} are not stored any more: submit it again")
+    return Response(manifest.text, media_type=OCTET_STREAM)
+
+
+@router.post(
+    "/v1/jobs/{job}/bundle/blocks",
+    operation_id="read_blocks",
+    summary="Read parts of files that a job was submitted with",
+    response_class=Response,
+    responses={**errors(401, 403, 404, 413, 422, 429, 503), **OCTETS_SENT},
+)
+async def read_blocks(caller: Submits, job: JobPath, wanted: WantedBlocks) -> Response:
+    """The first of these blocks, each with its length in four bytes in front of it: as many as fit into 16 MiB."""
+    bundle, store = await _of_job(caller, job)
+    return Response(await _on_disk(_first_blocks, store, bundle, wanted.names), media_type=OCTET_STREAM)
+
+
 async def check_bundle(caller: Caller, team: TeamPath, bundle: Bundle | None) -> None:
     """Raise unless the bundle of a job is stored for its team. It counts as used now."""
     if bundle is not None and not await _on_disk(_store(caller, team).has, bundle.id):
@@ -105,6 +139,15 @@ async def _own_store(caller: Caller, said: str) -> BundleStore:
         raise InvalidInput(f"team: {error.problem}") from None
     await require(caller, Permission.JOBS_SUBMIT, team, action="jobs.submit", subject=team)
     return _store(caller, team)
+
+
+async def _of_job(caller: Caller, job: str) -> tuple[Bundle, BundleStore]:
+    """The bundle of a job, for those who may submit for its team, and where it is stored."""
+    record = await visible(caller, job)
+    await require(caller, Permission.JOBS_SUBMIT, record.spec.team, action="bundles.read", subject=job)
+    if record.spec.bundle is None:
+        raise NotFound(f"nothing was copied when {job} was submitted: its workdir is not relative")
+    return record.spec.bundle, _store(caller, record.spec.team)
 
 
 def _store(caller: Caller, team: str) -> BundleStore:
@@ -143,6 +186,15 @@ def _try_to_store(store: BundleStore, text: bytes) -> tuple[BundleManifest, list
 
 def _put_blocks(store: BundleStore, body: bytes) -> int:
     return len([store.put_block(each) for each in split_blocks(body)])
+
+
+def _first_blocks(store: BundleStore, bundle: Bundle, names: list[str]) -> bytes:
+    manifest = store.manifest(bundle.id)
+    known = frozenset(() if manifest is None else manifest.blocks())
+    strange = next((name for name in names if name not in known), None)
+    if strange is not None:
+        raise BadManifest(f"{strange[:12]} is no block of the bundle {bundle.id[:12]}, or that is not stored any more")
+    return joined_blocks(store.first(names))
 
 
 def _described(bundle: Bundle, store: BundleStore) -> JobBundle:

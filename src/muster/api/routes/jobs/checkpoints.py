@@ -53,7 +53,12 @@ async def list_checkpoints(
         if not known:
             raise
         return Page(items=known, next=None)
-    return Page(items=[stored_body(each, record) for each in found], next=None)
+    items = [stored_body(each, record) for each in found]
+    if unread := next((each.unread for each in items if each.unread), None):
+        steps = {each.step for each in items}
+        missing = [each for each in present if each.is_durable and each.step not in steps]
+        items += [checkpoint_body(each, record, unread=unread) for each in missing]
+    return Page(items=sorted(items, key=lambda each: each.step), next=None)
 
 
 @router.post(

@@ -1,5 +1,8 @@
 """Submitting jobs, submitting them again, and dry runs."""
 
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Query, Request, Response
@@ -7,12 +10,14 @@ from starlette.requests import ClientDisconnect
 
 from muster.access.permissions import Permission
 from muster.answers.jobs import DryRun, Job
+from muster.api.admission.entry import Entry, entered, given_of
 from muster.api.authorized_changes import require, visible
 from muster.api.gate import Caller, Needs
 from muster.api.lookups.explanations import CANDIDATE
 from muster.api.openapi import schema_of
 from muster.api.parsing.submission import ReadSubmission, read_if_short
 from muster.api.problems.handlers import WrittenProblem
+from muster.api.rendering.effects import effect_answers
 from muster.api.rendering.explanations import dry_run_body, victims_of
 from muster.api.rendering.jobs import job_body
 from muster.api.routes.error_responses import CHANGED, errors
@@ -24,8 +29,11 @@ from muster.api.schemas.jobs import Submission
 from muster.api.schemas.problems import Problem
 from muster.core.lifecycle.dependencies import Fate, fate
 from muster.core.pricing import cost
-from muster.engine.engine import Engine, Submitted
+from muster.engine.engine import Submitted
+from muster.formats.admission.profiles import profiles_document
 from muster.live import door
+from muster.live.inbox import Action
+from muster.model.client_limits import ADMISSION_AGAIN
 from muster.model.errors import InvalidInput, NeverRuns
 from muster.model.ids import JobId
 from muster.model.plan import ReasonCode
@@ -66,15 +74,23 @@ async def submit_job(
     await _check_dependencies(caller, spec)
     if dry_run:
         response.status_code = 200
-        return await _tried(caller, spec)
+        return await _tried(caller, await _entered(caller, spec, given_of(read.given)))
     await check_bundle(caller, spec.team, spec.bundle)
 
-    def submit(engine: Engine, now_ms: int) -> Submitted:
-        return door.submit(
-            engine, now_ms, caller.principal, spec, held=read.held, key=key, fingerprint=read.fingerprint
+    def made(entry: Entry) -> Action[Submitted]:
+        return lambda engine, now_ms: door.submit(
+            engine,
+            now_ms,
+            caller.principal,
+            entry.spec,
+            held=read.held,
+            key=key,
+            fingerprint=read.fingerprint,
+            judged_by=entry.rules,
         )
 
-    submitted = await caller.services.ask(submit)
+    earlier = Earlier(key=key, fingerprint=read.fingerprint)
+    submitted = await _written(caller, "jobs.submit", spec, made, earlier, given_of(read.given))
     response.status_code = 201 if submitted.is_new else 200
     response.headers["Location"] = f"/v1/jobs/{submitted.job}"
     return await _shown(caller, submitted.job)
@@ -104,13 +120,67 @@ async def retry_job(
     await require(caller, Permission.JOBS_SUBMIT, team, action="jobs.retry", subject=known)
     await check_bundle(caller, team, record.spec.bundle)
 
-    def retry(engine: Engine, now_ms: int) -> Submitted:
-        reason = "" if body is None else body.reason
-        return door.submit_again(engine, now_ms, caller.principal, known, reason=reason, key=key)
+    def made(entry: Entry) -> Action[Submitted]:
+        return lambda engine, now_ms: door.submit_again(
+            engine,
+            now_ms,
+            caller.principal,
+            known,
+            reason="" if body is None else body.reason,
+            key=key,
+            spec=entry.spec,
+            judged_by=entry.rules,
+        )
 
-    submitted = await caller.services.ask(retry)
+    earlier = Earlier(key=key, fingerprint=f"retry of {known}")
+    submitted = await _written(caller, "jobs.retry", record.spec, made, earlier)
     response.status_code = 201 if submitted.is_new else 200
     return await _shown(caller, submitted.job)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Earlier:
+    """By what the same request is known if it was made before."""
+
+    key: str
+    fingerprint: str
+
+
+async def _entered(caller: Caller, spec: JobSpec, given: dict[str, Any] | None = None) -> Entry:
+    """What admission rules make of a job."""
+    rules, now_ms = caller.deps.control.view.rules, caller.deps.clock.now_ms()
+    return await entered(caller.services.judges, rules, spec, user=caller.name, now_ms=now_ms, given=given)
+
+
+async def _written(
+    caller: Caller,
+    action: str,
+    spec: JobSpec,
+    made: Callable[[Entry], Action[Submitted]],
+    earlier: Earlier,
+    given: dict[str, Any] | None = None,
+) -> Submitted:
+    """Ask the rules about a job, and have it written. When the rules changed meanwhile, they are asked again."""
+    for _ in range(ADMISSION_AGAIN):
+        entry = await _entered(caller, spec, given)
+        if entry.denial is not None:
+            return await _same_as_before(caller, action, entry, earlier)
+        with suppress(door.RulesMoved):
+            return await caller.services.ask(made(entry))
+    raise door.RulesMoved("the admission rules change too often; submit the job again in a moment")
+
+
+async def _same_as_before(caller: Caller, action: str, entry: Entry, earlier: Earlier) -> Submitted:
+    """The job of the same request, which rules may have allowed then. Raises `Denied` when there is none."""
+    if earlier.key:
+        known = await caller.services.ask(
+            lambda engine, _: engine.submitted_before(caller.name, earlier.key, earlier.fingerprint)
+        )
+        if known is not None:
+            return known
+    refusal = entry.refusal()
+    await caller.services.note_denial(caller.principal, action, f"rule {refusal.rule}")
+    raise refusal
 
 
 async def _read(caller: Caller, request: Request, *, is_keyed: bool) -> ReadSubmission:
@@ -121,9 +191,10 @@ async def _read(caller: Caller, request: Request, *, is_keyed: bool) -> ReadSubm
         body = await request.body()
     except ClientDisconnect:
         raise InvalidInput("the connection ended before the submission did") from None
-    read = read_if_short(body, is_keyed=is_keyed)
+    profiles = profiles_document(caller.deps.control.view.rules.profiles)
+    read = read_if_short(body, profiles, is_keyed=is_keyed)
     if read is None:
-        read = await caller.services.readers.read(caller.subject, body)
+        read = await caller.services.readers.read(caller.subject, body, profiles)
     if isinstance(read, Problem):
         raise WrittenProblem(read)
     return read
@@ -151,8 +222,10 @@ async def _check_dependencies(caller: Caller, spec: JobSpec) -> None:
             raise NeverRuns(ReasonCode.DEPENDENCY, message)
 
 
-async def _tried(caller: Caller, spec: JobSpec) -> DryRun:
-    view = caller.deps.control.view
+async def _tried(caller: Caller, entry: Entry) -> DryRun:
+    if entry.denial is not None:
+        raise entry.refusal()
+    view, spec = caller.deps.control.view, entry.spec
     door.check_team(spec, view.rules)
     explanations = caller.services.explanations
     tried = await explanations.tried_job(
@@ -164,7 +237,7 @@ async def _tried(caller: Caller, spec: JobSpec) -> DryRun:
     victims = [view.running[job] for job in victims_of(tried) if job in view.running]
     seen = [job for job in victims if caller.sees(job.spec.team)]
     price = cost(spec, view.rules, {node.pool for node in view.nodes.values()})
-    return dry_run_body(tried, price, seen, len(victims) - len(seen))
+    return dry_run_body(tried, price, seen, len(victims) - len(seen), effect_answers(spec.effects))
 
 
 async def _unmet(caller: Caller, spec: JobSpec) -> tuple[JobId, ...]:

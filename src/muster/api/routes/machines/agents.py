@@ -18,6 +18,7 @@ from muster.access.permissions import Permission
 from muster.api.deps import Agents
 from muster.api.gate import Caller, NeedsTicket, address_of
 from muster.backends.agents.switchboard import ConnectedAgent
+from muster.backends.allocations.posts import AT
 from muster.model.errors import MusterError, NotFound, Refused
 from muster.model.ids import NodeName
 
@@ -51,7 +52,8 @@ async def answer_dial(websocket: WebSocket, node: NodePath, number: NodePath, ca
 
 def _admitted(caller: Caller, node: str) -> Agents:
     """What agents connect to. A token is for the node whose name it has, so that no node can pose as another."""
-    if not secrets.compare_digest(caller.principal.label.encode(), node.encode()):
+    named = node.partition(AT)[0]  # an agent in an allocation has a token for all nodes of it
+    if not secrets.compare_digest(caller.principal.label.encode(), named.encode()):
         raise Refused(f"this token is for the agent of {caller.principal.label}, and not for that of {node}")
     if caller.deps.agents is None or not caller.deps.agents.expects(NodeName(node)):
         raise NotFound(f"{node} is not a node of this cluster that has an agent: describe it in muster.toml")

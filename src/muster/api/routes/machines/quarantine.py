@@ -17,7 +17,7 @@ from muster.formats.parts.wire import ID_CHARS
 from muster.model.access import EVERY_TEAM
 from muster.model.array import JobRecord
 from muster.model.ids import JobId
-from muster.model.quarantine import FoundGang
+from muster.model.machines.quarantine import FoundGang
 
 router = APIRouter(tags=["nodes"])
 

@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends
 
 from muster.access.permissions import Permission
+from muster.api.admission.checking import check_admission
 from muster.api.authorized_changes import change, require
 from muster.api.gate import Caller, Needs
 from muster.api.routes.error_responses import CHANGED
@@ -75,6 +76,7 @@ def _read(body: schemas.ConfiguredParts) -> tuple[Rules | None, ClusterSpec | No
     spec = None if body.cluster is None else cluster_part(body.cluster, problems, (CLUSTER,))
     described = None if spec is None else ConfiguredCluster(spec=spec, document=body.cluster)
     rules = read_rules(parts, described, problems)
+    check_admission(() if rules is None else rules.admission)
     problems.stop_if_any()
     return rules, spec
 

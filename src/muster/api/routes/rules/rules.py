@@ -189,4 +189,4 @@ def _read(rules: Rules, part: str, value: object) -> Rules:
     problems = Problems(Document(file=part, value=parts))
     read = read_references(parts, problems)
     problems.stop_if_any()
-    return Rules(teams=rules.teams, tiers=read.tiers, pools=read.pools, policy=read.policy)
+    return evolve(rules, tiers=read.tiers, pools=read.pools, policy=read.policy)
