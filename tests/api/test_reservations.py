@@ -23,7 +23,8 @@ def test_a_drained_node_is_emptied_with_notice() -> None:
         assert drained.json()["state"] == "draining"
         story = (await client.get(f"/v1/jobs/{job}/story")).json()
         told = [each["text"] for each in story["sentences"] if each["kind"] == "eviction_ordered"]
-        assert told == ["told to leave by admin, because its node is being emptied: dust: it saves itself and leaves"]
+        leaves = "it leaves, to begin anew: it has no checkpoint"
+        assert told == [f"told to leave by admin, because its node is being emptied: dust: {leaves}"]
         entries = (await client.get("/v1/audit")).json()["items"]
         assert any(entry["action"] == "nodes.drain" and entry["detail"]["evict"] == "5m" for entry in entries)
 

@@ -77,7 +77,7 @@ def test_no_more_is_taken_from_nodes_than_is_recorded(machine: Machine, monkeypa
     eventually(lambda: len(machine.backend._reports._queue._items) >= 50)
     time.sleep(0.5)
     assert len(machine.backend._reports._queue._items) < 100
-    assert len([event for event in machine.backend.poll() if isinstance(event, WorkersExited)]) >= 50
+    assert len(machine.backend.poll()) >= 50
     machine.start("true", job="job-2")
     machine.exit_of(job="job-2")
     assert len([event for event in machine.events if isinstance(event, WorkersExited)]) > 300

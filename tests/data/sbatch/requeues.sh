@@ -1,7 +1,7 @@
 #!/bin/bash
 #SBATCH --job-name=requeues
-#SBATCH --time=00:00:12
-#SBATCH --signal=B:USR1@11
+#SBATCH --time=00:01:00
+#SBATCH --signal=B:USR1@58
 #SBATCH --requeue --open-mode=append
 #SBATCH --output=requeues.out
 set -u

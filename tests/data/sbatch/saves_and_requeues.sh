@@ -1,7 +1,7 @@
 #!/bin/bash
-#SBATCH --signal=B:USR1@14
+#SBATCH --signal=B:USR1@46
 #SBATCH --requeue
-#SBATCH --time=0:28
+#SBATCH --time=1:00
 #SBATCH --open-mode=append
 #SBATCH -o saves_and_requeues.out
 leave() {

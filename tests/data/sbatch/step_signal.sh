@@ -1,5 +1,5 @@
 #!/bin/bash
-#SBATCH --nodes=2 --time=0:12 --signal=USR1@6 -o step_signal.out
+#SBATCH --nodes=2 --time=0:40 --signal=USR1@28 -o step_signal.out
 srun python3 -u -c '
 import os, signal, sys, time
 def leave(number, frame):

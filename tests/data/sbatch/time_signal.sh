@@ -1,5 +1,5 @@
 #!/bin/bash
-#SBATCH --time=0:12 --signal=B:USR1@6 --requeue --open-mode=append
+#SBATCH --time=0:40 --signal=B:USR1@34 --requeue --open-mode=append
 #SBATCH -o time_signal.out
 save() { echo "saved before the limit"; kill "$trainer"; wait "$trainer"; exit 0; }
 trap save USR1
