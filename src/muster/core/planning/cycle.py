@@ -284,14 +284,12 @@ class _TierCycle:
 
         Where it has a promise, jobs whose turn is over leave only if it would otherwise wait longer than a turn.
         """
-        draft, before_ms, in_turn = self._draft, None, True
+        draft, before_ms, in_turn, holder = self._draft, None, True, None
         if promise is not None:
-            before_ms, in_turn = promise.terms.start_ms, _is_beyond_turns(draft, promise)
+            before_ms, in_turn, holder = promise.terms.start_ms, _is_beyond_turns(draft, promise), job.id
             draft.put_aside(promise)
-            self._preemption.holder = job.id
-        made_room = self._preemption.make_room(group, job, before_ms=before_ms, in_turn=in_turn)
-        made_room = made_room or take_back(draft, self._preemption, group, job, before_ms)
-        self._preemption.holder = None
+        made_room = self._preemption.make_room(group, job, before_ms=before_ms, in_turn=in_turn, holder=holder)
+        made_room = made_room or take_back(draft, self._preemption, group, job, before_ms, holder)
         if promise is not None and not made_room:
             draft.restore(promise)
         return made_room

@@ -5,6 +5,7 @@ promise begins may have the promised GPUs until then.
 """
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 from muster.core.cluster.horizons import FOREVER_MS
 from muster.core.planning.displacing.candidates import Candidates
@@ -25,6 +26,19 @@ class HorizonRoom:
         """0 for the closed one. What is found out under one horizon says nothing of another."""
         self.departures = departures
         self.candidates: dict[Key, Candidates] = {}
+
+
+class Sight(NamedTuple):
+    """What a search looks at."""
+
+    room: HorizonRoom
+    holder: JobId | None = None
+    """The job whose own promise is put aside for the search. What failed with it in the way may work for this job."""
+
+    @property
+    def key(self) -> tuple[int, JobId | None]:
+        """What fails under one key says nothing of another."""
+        return self.room.number, self.holder
 
 
 class HorizonRooms:

@@ -19,18 +19,23 @@ MOVED = "a team takes back what it is guaranteed"
 
 
 def take_back(
-    draft: PlanDraft, preemption: Preemption, group: JobClass, job: WaitingJob, before_ms: int | None = None
+    draft: PlanDraft,
+    preemption: Preemption,
+    group: JobClass,
+    job: WaitingJob,
+    before_ms: int | None = None,
+    holder: JobId | None = None,
 ) -> bool:
     """Make room for a gang inside its team's guarantee by putting promises to borrowers aside; true when that helps.
 
-    Promises that do not hold any more are made again.
+    `holder` is the job if its own promise is put aside as well. Promises that do not hold any more are made again.
     """
     aside = _promised_to_borrowers(draft, preemption.claims, group) if preemption.may_insist(group) else []
     if not aside:
         return False
     for promise in aside:
         draft.put_aside(promise)
-    made_room = preemption.ask(PROMISES_ASIDE, group, job, before_ms)
+    made_room = preemption.ask(PROMISES_ASIDE, group, job, before_ms, holder)
     for promise in aside:
         if not made_room or _still_holds(draft, promise):
             draft.restore(promise)

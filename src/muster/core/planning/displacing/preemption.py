@@ -6,7 +6,7 @@ borrows can stop it in return. So preemptions form no cycle. Elastic jobs are sh
 protected jobs are stopped last.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from muster.core.cluster.capacity import Capacity
 from muster.core.cluster.gang import Choice
@@ -14,7 +14,7 @@ from muster.core.order.queueing import JobClass
 from muster.core.order.service import NEWCOMERS, ServicePlace
 from muster.core.planning.displacing.candidates import Candidates
 from muster.core.planning.displacing.departures import Departures
-from muster.core.planning.displacing.horizon_rooms import HorizonRoom, HorizonRooms, Key
+from muster.core.planning.displacing.horizon_rooms import HorizonRoom, HorizonRooms, Key, Sight
 from muster.core.planning.displacing.proposals import Proposal, carry_out
 from muster.core.planning.displacing.reclaim_rights import NOBODY, Rights
 from muster.core.planning.displacing.room_search import RoomSearch
@@ -44,8 +44,6 @@ class Preemption:
         """Jobs whose promise could not be renewed, and what they are told when they get another."""
         self._turns = Turns(draft)
         self._rooms = HorizonRooms(draft, self._strike_off)
-        self._room = self._rooms.closed
-        """Under which horizon it looks at present."""
         self.gangs = TimelyGangs(draft)
         effort = PREEMPTION_EFFORT_NODES // max(len(draft.setting.tree.nodes), 1)
         self._most = min(max(effort, PREEMPTORS_MIN), PREEMPTORS_MAX)
@@ -53,9 +51,7 @@ class Preemption:
         self.claims = self.rights.claims
         self.unpromised: list[JobId] = []
         """Jobs whose promise this cycle took back, for a guarantee or because a victim stays. They get another."""
-        self.holder: JobId | None = None
-        """The job whose own promise is put aside at present. What failed with it in the way may work for this job."""
-        self._hopeless: dict[tuple[int, JobId | None, Key, int, int, int], bool] = {}
+        self._hopeless: dict[tuple[tuple[int, JobId | None], Key, int, int, int], bool] = {}
         self._no_turn: dict[tuple[int, int, int, int, int], ServicePlace] = {}
         """By tier, claim, gang, choice and width: the best place for which too few jobs of the tier could leave."""
         self.changing: dict[JobId, None] = {}
@@ -86,11 +82,18 @@ class Preemption:
         return self._draft.preemptors < self._most and self._has_rights(group, (LAST_RESORT,), group.gang.choices)
 
     def make_room(
-        self, group: JobClass, job: WaitingJob, *, before_ms: int | None = None, in_turn: bool = True
+        self,
+        group: JobClass,
+        job: WaitingJob,
+        *,
+        before_ms: int | None = None,
+        in_turn: bool = True,
+        holder: JobId | None = None,
     ) -> bool:
         """Find room for a blocked gang; true when it was promised the GPUs of jobs that leave or shrink.
 
         With `before_ms` all of these will have left by then. Without `in_turn` no job leaves because its turn is over.
+        `holder` is the job if its own promise is put aside meanwhile.
         """
         draft = self._draft
         if not draft.policy.preemption and not draft.snapshot.elastic:
@@ -98,19 +101,26 @@ class Preemption:
         if draft.preemptors >= self._most:
             draft.has_more_to_do = True
             return False
-        if self._carry_out_first(group, self._proposals(group, job, in_turn=in_turn), before_ms):
-            return True
-        return self._in_front_of_promises(group, self._proposals(group, job, in_turn=False), before_ms)
+        closed = self._rooms.closed
 
-    def _in_front_of_promises(self, group: JobClass, proposals: Iterator[Proposal], before_ms: int | None) -> bool:
-        """The same on GPUs that were promised to others, for a gang that is gone before they are to start."""
+        def propose(sight: Sight) -> Iterator[Proposal]:
+            return self._proposals(sight, group, job, in_turn=in_turn and sight.room is closed)
+
+        return self._carry_out_one(group, propose, before_ms, holder)
+
+    def _carry_out_one(
+        self,
+        group: JobClass,
+        propose: Callable[[Sight], Iterator[Proposal]],
+        before_ms: int | None,
+        holder: JobId | None,
+    ) -> bool:
+        """Carry out a proposal for what nobody was promised, or else for what the gang leaves before it is needed."""
+        closed = self._rooms.closed
+        if self._carry_out_first(group, propose(Sight(closed, holder)), before_ms):
+            return True
         room, by_ms = self.room_in_front(group, before_ms)
-        if room is self._rooms.closed:
-            return False
-        self._room = room
-        has_room = self._carry_out_first(group, proposals, by_ms + 1)
-        self._room = self._rooms.closed
-        return has_room
+        return room is not closed and self._carry_out_first(group, propose(Sight(room, holder)), by_ms + 1)
 
     def room_in_front(self, group: JobClass, before_ms: int | None = None) -> tuple[HorizonRoom, int]:
         """Where a class may look in front of promises, and by when it has to start there; else the closed horizon."""
@@ -128,32 +138,32 @@ class Preemption:
                 return True
         return False
 
-    def _proposals(self, group: JobClass, job: WaitingJob, *, in_turn: bool) -> Iterator[Proposal]:
+    def _proposals(self, sight: Sight, group: JobClass, job: WaitingJob, *, in_turn: bool) -> Iterator[Proposal]:
         """Ways to make room for a gang, those that cost other jobs least first."""
         choices = self.gangs.of(group).gang.choices
         for choice in choices:
-            waited_for = self._without_victims(group, job, choice)
+            waited_for = self._without_victims(sight, group, job, choice)
             if waited_for is not None:
                 yield waited_for
-        yield from self._of_a_kind(SHRINKING, group, job)
-        yield from self._of_a_kind(STOPPING, group, job)
+        yield from self._of_a_kind(SHRINKING, sight, group, job)
+        yield from self._of_a_kind(STOPPING, sight, group, job)
         place = place_of(self._draft.snapshot, group, job, self._draft.now_ms)
         if in_turn and self._turns.has_worse(group.tier, place):
             for number in range(len(choices)):
                 proposal = self._in_turn(group, job, number, place)
                 if proposal is not None:
                     yield proposal
-        yield from self._of_a_kind(LAST_RESORT, group, job)
+        yield from self._of_a_kind(LAST_RESORT, sight, group, job)
 
-    def ask(self, kind: int, group: JobClass, job: WaitingJob, before_ms: int | None) -> bool:
+    def ask(
+        self, kind: int, group: JobClass, job: WaitingJob, before_ms: int | None, holder: JobId | None = None
+    ) -> bool:
         """Evict the cheapest victims of a kind that the class may have, for the first choice of its gang that works."""
-        if self._carry_out_first(group, self._of_a_kind(kind, group, job), before_ms):
-            return True
-        return self._in_front_of_promises(group, self._of_a_kind(kind, group, job), before_ms)
+        return self._carry_out_one(group, lambda sight: self._of_a_kind(kind, sight, group, job), before_ms, holder)
 
-    def _of_a_kind(self, kind: int, group: JobClass, job: WaitingJob) -> Iterator[Proposal]:
+    def _of_a_kind(self, kind: int, sight: Sight, group: JobClass, job: WaitingJob) -> Iterator[Proposal]:
         for number, choice in enumerate(self.gangs.of(group).gang.choices):
-            proposal = self._cheapest(self.rights.of(kind, group, choice), group, job, number)
+            proposal = self._cheapest(self.rights.of(kind, group, choice), sight, group, job, number)
             if proposal is not None:
                 yield proposal
 
@@ -172,7 +182,8 @@ class Preemption:
 
     def of_those_ahead(self, group: JobClass, job: WaitingJob, number: int, before_ms: int) -> Proposal | None:
         """Room for a gang before a time, if jobs leave anyway or jobs leave that are ahead of their fair share."""
-        waited_for = self._in_what_comes_free(group, job, self.gangs.of(group).gang.choices[number])
+        closed = self._rooms.closed
+        waited_for = self._in_what_comes_free(closed, group, job, self.gangs.of(group).gang.choices[number])
         proposal = waited_for or self._in_turn(group, job, number, None)
         return proposal if proposal is not None and self._is_sound(group, proposal, before_ms) else None
 
@@ -199,14 +210,16 @@ class Preemption:
             self._no_turn[known] = place
         return None
 
-    def _without_victims(self, group: JobClass, job: WaitingJob, choice: Choice) -> Proposal | None:
+    def _without_victims(self, sight: Sight, group: JobClass, job: WaitingJob, choice: Choice) -> Proposal | None:
         """Room for a gang that may preempt, when it only waits for jobs that were told to leave already."""
         kinds = (SHRINKING, STOPPING, LAST_RESORT)
         may_ask = self._has_rights(group, kinds, (choice,)) or self.may_take_turn(group)
-        return self._in_what_comes_free(group, job, choice) if may_ask else None
+        return self._in_what_comes_free(sight.room, group, job, choice) if may_ask else None
 
-    def _in_what_comes_free(self, group: JobClass, job: WaitingJob, choice: Choice) -> Proposal | None:
-        departed = self._room.departures.capacity()
+    def _in_what_comes_free(
+        self, room: HorizonRoom, group: JobClass, job: WaitingJob, choice: Choice
+    ) -> Proposal | None:
+        departed = room.departures.capacity()
         search = RoomSearch(self._draft, departed, job, self.gangs.of(group).gang, choice)
         return search.without_victims() if self.quota_allows(group, choice) else None
 
@@ -233,23 +246,22 @@ class Preemption:
             self._draft.has_more_to_do = True
             return True
         self.departures.call_roll()
-        if not self._finds_nobody(group, rights):
+        closed = self._rooms.closed
+        if not self._finds_nobody(Sight(closed), group, rights):
             return False
         if self.may_take_turn(group) and not self._turns_are_of_no_use(group, rights):
             return False
-        self._room, _ = self.room_in_front(group)
-        is_hopeless = self._room is self._rooms.closed or self._finds_nobody(group, rights)
-        self._room = self._rooms.closed
-        return is_hopeless
+        room, _ = self.room_in_front(group)
+        return room is closed or self._finds_nobody(Sight(room), group, rights)
 
-    def _finds_nobody(self, group: JobClass, rights: Rights | None) -> bool:
+    def _finds_nobody(self, sight: Sight, group: JobClass, rights: Rights | None) -> bool:
         """True when the class would not fit even if all jobs left or shrank that it may ask because of a right."""
         spare = bool(self.rights.spare_workers())
         for number, choice in enumerate(self.gangs.of(group).gang.choices):
-            if spare and not self._cannot_help(self.rights.of(SHRINKING, group, choice), group, number, choice):
+            if spare and not self._cannot_help(self.rights.of(SHRINKING, group, choice), sight, group, number, choice):
                 return False
             claim = rights[number] if rights is not None else NOBODY
-            if not self._cannot_help(self.rights.stopping_below(group, claim), group, number, choice):
+            if not self._cannot_help(self.rights.stopping_below(group, claim), sight, group, number, choice):
                 return False
             if rights is not None and self.rights.insisting(group, choice):
                 return False
@@ -265,35 +277,34 @@ class Preemption:
                 return False
         return True
 
-    def _cannot_help(self, rights: Key | None, group: JobClass, number: int, choice: Choice) -> bool:
+    def _cannot_help(self, rights: Key | None, sight: Sight, group: JobClass, number: int, choice: Choice) -> bool:
         if rights is None:
             return True
         gang_number, gang = self.gangs.of(group)
-        known = (self._room.number, self.holder, rights, gang_number, number, gang.widest)
+        known = (sight.key, rights, gang_number, number, gang.widest)
         if known not in self._hopeless:
-            candidates = self._candidates_for(rights)
+            candidates = self._candidates_for(rights, sight.room)
             if fits(candidates.empty, gang, choice, gang.widest):
                 return False
             self._hopeless[known] = True
         return True
 
-    def _candidates_for(self, key: Key) -> Candidates:
-        room = self._room
+    def _candidates_for(self, key: Key, room: HorizonRoom) -> Candidates:
         departed = room.departures.capacity()
         candidates = room.candidates.get(key)
         if candidates is None:
-            candidates = room.candidates[key] = self._those_to_ask(key, departed)
+            candidates = room.candidates[key] = self._those_to_ask(key, room, departed)
         candidates.catch_up()
         return candidates
 
-    def _those_to_ask(self, key: Key, departed: Capacity) -> Candidates:
+    def _those_to_ask(self, key: Key, room: HorizonRoom, departed: Capacity) -> Candidates:
         """All jobs that a class with these rights may preempt."""
         draft, (kind, tier, number, by_tier) = self._draft, key
         claim, spare = self.claims[number], self.rights.spare_workers()
         asked = None
         if kind != SHRINKING:
             asked = Asked(draft, self.claims.roster, tier, claim, by_tier=by_tier, insists=kind >= LAST_RESORT)
-        return Candidates(draft, departed, asked, spare, rights=(self._room.number, kind, tier, claim, by_tier))
+        return Candidates(draft, departed, asked, spare, rights=(room.number, kind, tier, claim, by_tier))
 
     def _strike_off(self, job_id: JobId) -> None:
         """A job was told to leave or to shrink: it cannot be told again."""
@@ -303,19 +314,22 @@ class Preemption:
             for candidates in room.candidates.values():
                 candidates.without(job_id)
 
-    def _cheapest(self, rights: Key | None, group: JobClass, job: WaitingJob, number: int) -> Proposal | None:
+    def _cheapest(
+        self, rights: Key | None, sight: Sight, group: JobClass, job: WaitingJob, number: int
+    ) -> Proposal | None:
         if rights is None:
             return None
         gang_number, gang = self.gangs.of(group)
         choice = gang.choices[number]
-        known = (self._room.number, self.holder, rights, gang_number, number, self._draft.widest(gang, job))
+        known = (sight.key, rights, gang_number, number, self._draft.widest(gang, job))
         if known in self._hopeless:
             return None
-        candidates = self._candidates_for(rights)
+        candidates = self._candidates_for(rights, sight.room)
         if not self.quota_allows(group, choice):
             return None
         entitled = self.claims.entitled(group, choice)
-        search = VictimSearch(self._draft, self._room.departures.capacity(), candidates, job, gang, choice, entitled)
+        departed = sight.room.departures.capacity()
+        search = VictimSearch(self._draft, departed, candidates, job, gang, choice, entitled)
         proposal = search.cheapest()
         if proposal is None:
             self._hopeless[known] = True
