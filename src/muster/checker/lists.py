@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from muster.checker.facts import Facts
 from muster.model.ids import JobId
+from muster.model.job import WaitingJob
 from muster.model.plan import Resize
 
 
@@ -25,7 +26,7 @@ def list_problems(facts: Facts) -> Iterator[str]:
     for resize in plan.resizes:
         yield from _resize_problems(facts, resize)
     for job in facts.scenario.waiting:
-        if not (job.held or job.unmet or job.early) and job.id not in (*starts, *facts.promises, *blocked):
+        if not _may_not(job) and job.id not in (*starts, *facts.promises, *blocked):
             yield f"{job.id} waits and nothing is said about it"
 
 
@@ -36,7 +37,7 @@ def _twice(what: str, jobs: list[JobId]) -> Iterator[str]:
 def _not_allowed(facts: Facts, starts: list[JobId]) -> Iterator[str]:
     for job in (*starts, *facts.promises):
         waiting = facts.waiting.get(job)
-        if waiting is not None and (waiting.held or waiting.unmet or waiting.early):
+        if waiting is not None and _may_not(waiting):
             yield f"{job} may not start yet: it is held, or waits for its time or for another job"
     for job in (*facts.evictions, *facts.resizes):
         if facts.running[job].leaving_by_ms is not None:
@@ -44,6 +45,10 @@ def _not_allowed(facts: Facts, starts: list[JobId]) -> Iterator[str]:
     for job in facts.promises:
         if job in facts.running and job not in facts.evictions and facts.running[job].leaving_by_ms is None:
             yield f"{job} runs and is promised a start"
+
+
+def _may_not(job: WaitingJob) -> bool:
+    return bool(job.held or job.unmet or job.early or job.awaits_turn)
 
 
 def _resize_problems(facts: Facts, resize: Resize) -> Iterator[str]:

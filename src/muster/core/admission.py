@@ -90,7 +90,8 @@ class Gate:
             return _unsuitable(f"there is no node {_some(unknown)}; nodes are {_some(map(str, tree.index_of))}")
         engines = sorted({node.engine: None for node in tree.nodes})
         if spec.engine and spec.engine not in engines:
-            return _unsuitable(f"there is no engine {spec.engine}; there are: {_some(engines)}")
+            problem = f"there is no engine {spec.engine}; there are: {_some(engines)}"
+            return Rejected(code=ReasonCode.ENGINE, message=problem)
         if where.nodes:
             return None
         if spec.image and not any(node.runs_images for node in tree.nodes):
@@ -98,11 +99,11 @@ class Gate:
             return Rejected(code=ReasonCode.IMAGE, message=f"no node has a container runtime that works: {advice}")
         if spec.shares_gpus and all(node.whole_gpus for node in tree.nodes):
             return Rejected(code=ReasonCode.ENGINE, message=f"{NO_PARTS}: ask for whole GPUs, or for MIG parts by type")
-        there = sorted({label: None for node in tree.nodes for label in node.known_as})
+        there = sorted({label: None for node in tree.nodes for label in node.known_as if label != node.name})
         named = labels_named(parse_constraint(spec.constraint)) if spec.constraint else ()
-        missing = [label for label in dict.fromkeys(named) if label not in there]
+        missing = [label for label in dict.fromkeys(named) if label not in there and label not in tree.index_of]
         if missing:
-            return _unsuitable(f"no node has the label {_some(missing)}; there are: {_some(there) or 'none'}")
+            return _unsuitable(f"no node has the label or name {_some(missing)}; labels are {_some(there) or 'none'}")
         wishes = list(node_wishes(spec))
         wishes += ["`image`, which needs a container runtime,"] if spec.image else []
         wishes += ["a part of a GPU, which some engines do not give,"] if spec.shares_gpus else []

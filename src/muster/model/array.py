@@ -7,6 +7,11 @@ from muster.model.resources import GPU_MILLI
 from muster.model.spec import JobSpec
 
 
+def task_id(array: JobId, index: int) -> JobId:
+    """The id of one task."""
+    return JobId(f"{array}.{index}")
+
+
 class ArrayRecord(Record, frozen=True, kw_only=True, omit_defaults=True):
     """What is known of all tasks of an array together."""
 

@@ -248,6 +248,8 @@ class WaitingJob(Record, frozen=True, kw_only=True):
     """Jobs it still depends on."""
     early: bool = False
     """Its `begin` has not come."""
+    awaits_turn: bool = False
+    """It is a task of an array whose turn has not come. A live server does not even plan with such a task."""
     preferred_nodes: tuple[NodeName, ...] = ()
     """The nodes of the workers that survived a node loss. They are used again if the gang fits around them."""
     starved: bool = False

@@ -63,8 +63,9 @@ class Node(Record, frozen=True, kw_only=True):
 
     @property
     def known_as(self) -> tuple[str, ...]:
-        """What a constraint may name: the labels of the node, and its type of GPU."""
-        return (*self.labels, str(self.gpu_type)) if self.gpu_type else self.labels
+        """What a constraint may name: the labels of the node, its type of GPU, and its name."""
+        kinds = (str(self.gpu_type),) if self.gpu_type else ()
+        return (*self.labels, *kinds, str(self.name))
 
 
 class ClusterSpec(Record, frozen=True, kw_only=True):

@@ -58,6 +58,8 @@ class Trace(Record, frozen=True, kw_only=True):
     """Jobs of the source that are left out because it does not say how long they ran, or on what."""
     unused: tuple[str, ...] = ()
     """Columns of the source that mean nothing here."""
+    untyped: int = 0
+    """Jobs whose GPU types are left out, because the GPUs of the cluster have none."""
 
 
 class ReplaySetting(Record, frozen=True, kw_only=True):

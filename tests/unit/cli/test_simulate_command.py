@@ -169,6 +169,27 @@ def test_the_cluster_beside_the_trace_is_taken(trace: str) -> None:
     assert json.loads(result.stdout)["utilisation"] == 0.5
 
 
+def test_on_a_cluster_given_in_numbers_any_gpu_is_of_any_type(tmp_path: Path) -> None:
+    trace = tmp_path / "typed.csv"
+    trace.write_text("job_id,submit_s,duration_s,gpus,gpu_type\n1,0,60,8,h100\n2,0,60,8,a100\n3,0,60,8,\n", "utf-8")
+    result = runner.invoke(
+        app, ["simulate", "--trace", str(trace), "--cluster", "3x8", "--policy", "fifo", "-o", "json"]
+    )
+    assert (json.loads(result.stdout)["finished"], json.loads(result.stdout)["rejected"]) == (3, 0)
+    assert "2 rows name a type of GPU: they run on any GPU" in result.stderr
+
+
+def test_a_trace_without_teams_is_replayed_under_a_team_tree(trace: str, tmp_path: Path) -> None:
+    rows = Path(trace).with_name("teamless.csv")
+    rows.write_text("job_id,submit_s,duration_s,gpus\n1,0,60,8\n", "utf-8")
+    cluster = tmp_path / "scenario.yaml"
+    cluster.write_text(SCENARIO + "teams: {x: {limit: {'*': 6}}}\n", "utf-8")
+    result = runner.invoke(
+        app, ["simulate", "--trace", str(rows), "--cluster", str(cluster), "--policy", "fifo", "-o", "json"]
+    )
+    assert json.loads(result.stdout)["finished"] == 1
+
+
 def test_a_scenario_brings_its_rules(trace: str, tmp_path: Path) -> None:
     scenario = tmp_path / "scenario.yaml"
     scenario.write_text(

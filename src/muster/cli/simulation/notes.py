@@ -45,13 +45,13 @@ def tell_columns(trace: Trace) -> None:
 
 
 def tell_rows(trace: Trace) -> None:
-    """Say how many rows ask for nothing or last no time, and which figures count them."""
+    """Say how many rows ask for nothing, last no time, or ask for what this cluster does not tell apart."""
     for text in special_rows(trace):
         _tell(trace.name, text)
 
 
 def special_rows(trace: Trace) -> list[str]:
-    """A sentence on rows that ask for nothing and one on rows that last no time, if there are any."""
+    """A sentence on rows that ask for nothing, one on rows that last no time, and one on GPU types, if need be."""
     found = []
     nothing = sum(job.asks_for_nothing for job in trace.jobs)
     if nothing:
@@ -65,6 +65,11 @@ def special_rows(trace: Trace) -> list[str]:
         found.append(
             f"{moments:,} rows have a duration of zero: the jobs end as soon as they start, and all figures count them"
         )
+    if trace.untyped:
+        rows, they = (
+            ("1 row names", "its job runs") if trace.untyped == 1 else (f"{trace.untyped:,} rows name", "they run")
+        )
+        found.append(f"{rows} a type of GPU: {they} on any GPU, as a cluster given as nodes x GPUs has no types")
     return found
 
 

@@ -19,6 +19,7 @@ from muster.model.errors import InvalidInput
 from muster.model.node import ClusterSpec
 from muster.model.policy import DEFAULT_TIERS, Packing, Pool, Tier
 from muster.model.records import evolve
+from muster.model.spec import DEFAULT_TEAM
 from muster.model.team import Team
 from muster.model.trace import Trace
 from muster.sim.faults import FaultRates, fault_rates
@@ -107,8 +108,10 @@ def setup_of(options: ReplayOptions, around: ClusterRules) -> Setup:
     _check_spot(faults, around.pools)
     _check_rack(faults, around.cluster)
     trace = _trace(options)
+    if is_size(cluster_source(options)):
+        trace = without_types(trace)
     _check_gpus(trace, around.cluster, cluster_source(options))
-    teams = around.teams if options.teams is None else read_teams(options.teams)
+    teams = with_default_team(trace, around.teams if options.teams is None else read_teams(options.teams))
     _check_teams(trace, teams)
     circumstances = Circumstances(
         habits=habits,
@@ -171,6 +174,21 @@ def _trace(options: ReplayOptions) -> Trace:
         trace = evolve(trace, jobs=trace.jobs[: options.first])
     trace = with_made_up(trace, options.seed) if options.synthesise else trace
     return trace if options.since is None else latest(trace, options.since)
+
+
+def without_types(trace: Trace) -> Trace:
+    """The trace for a cluster that was given in numbers alone, where any GPU is of any type."""
+    untyped = sum(bool(job.gpu_types) for job in trace.jobs)
+    jobs = tuple(evolve(job, gpu_types=()) if job.gpu_types else job for job in trace.jobs)
+    return evolve(trace, jobs=jobs, untyped=untyped) if untyped else trace
+
+
+def with_default_team(trace: Trace, teams: tuple[Team, ...]) -> tuple[Team, ...]:
+    """The team tree, with the team of jobs that name none if there are any: it exists whatever the tree says."""
+    is_missing = bool(teams) and all(team.path != DEFAULT_TEAM for team in teams)
+    return (
+        (*teams, Team(path=DEFAULT_TEAM)) if is_missing and any(j.team == DEFAULT_TEAM for j in trace.jobs) else teams
+    )
 
 
 def latest(trace: Trace, since: str) -> Trace:

@@ -60,8 +60,9 @@ def explain_all(snapshot: Snapshot, plan: Plan, now_ms: int) -> tuple[Explanatio
     found = _by_start(considered, plan)
     for job_id, job in sorted(snapshot.queue.jobs.items(), key=lambda entry: natural(entry[0])):
         if job_id not in snapshot.queue.class_of:
-            reasons = not_considered(job, now_ms)
-            found.append(Explanation(job=job_id, position=len(found) + 1, reasons=reasons, p50_ms=None, p90_ms=None))
+            p50_ms, p90_ms = _begins(snapshot, job, forecast, earliest)
+            told = Explanation(job=job_id, position=len(found) + 1, reasons=(), p50_ms=p50_ms, p90_ms=p90_ms)
+            found.append(replace(told, reasons=not_considered(job, now_ms)))
     return tuple(found)
 
 
@@ -151,12 +152,24 @@ def _by_tier_and_band(snapshot: Snapshot) -> Iterator[list[JobClass]]:
             yield [group for group in groups if group.band == band]
 
 
+def _begins(
+    snapshot: Snapshot, job: WaitingJob, forecast: StartForecast, earliest: "_Earliest"
+) -> tuple[int | None, int | None]:
+    """When a job starts for which only its time has to come. Nobody knows when others release a job, or end."""
+    if not job.early or job.held or job.unmet or job.awaits_turn:
+        return None, None
+    gang, limit_ms = snapshot.queue.gang(job)[1], snapshot.setting.limit_ms(job.spec)
+    begins_ms = earliest.start_ms(gang, limit_ms, job.spec.begin.begins_ms(job.submitted_ms))
+    return forecast.early(gang, begins_ms)
+
+
 class _Earliest:
     """Keeps forecasts from times at which reservations forbid a start. Found once for jobs that are alike."""
 
     def __init__(self, snapshot: Snapshot, now_ms: int) -> None:
         self._has_windows = bool(snapshot.setting.windows)
         self._earliest = EarliestStarts(snapshot)
+        self.start_ms = self._earliest.start_ms
         self._now_ms = now_ms
         self._known: dict[tuple[int, int], int] = {}
 

@@ -28,13 +28,15 @@ class Fluid:
         self._given = list(accumulate(milli for _, milli in ends))
         self._asked = 0
 
-    def drink(self, milli: int) -> int:
+    def drink(self, milli: int, *, is_considered: bool = True) -> int:
         """When this much more will have come free, after all that was asked for before.
 
-        The job that asks did not start, so at least one more job has to end first.
+        A job that was considered and did not start needs at least one more job to end first.
         """
         self._asked += milli
-        missing = max(self._asked - self._free_milli, 1)
+        missing = max(self._asked - self._free_milli, int(is_considered))
+        if not missing:
+            return self._now_ms
         at = bisect_left(self._given, missing)
         if at < len(self._times):
             return self._times[at]
@@ -110,6 +112,16 @@ class StartForecast:
         if job.spec.expected_duration_ms is not None:
             return min(limit_ms, max(job.started_ms + job.spec.expected_duration_ms, self._now_ms))
         return self._now_ms + (limit_ms - self._now_ms) // 2
+
+    def early(self, gang: Gang, begins_ms: int) -> tuple[int | None, int | None]:
+        """p50 and p90 of the start of a job that is not considered before a time, after all jobs in line."""
+        demand = dict(gang.choices[0].demand) if gang.choices else {}
+        kinds = [kind for kind in demand if kind != ANY_TYPE]
+        if not gang.choices:
+            return None, None
+        p50 = [self._likely[kind].drink(demand[kind], is_considered=False) for kind in kinds]
+        p90 = [self._late[kind].drink(demand[kind], is_considered=False) for kind in kinds]
+        return max([begins_ms, *p50]), max([begins_ms, *p50, *p90])
 
     def estimate(self, job_id: JobId, gang: Gang) -> tuple[int | None, int | None]:
         """p50 and p90 of the start of the next job in line."""

@@ -10,7 +10,8 @@ from muster.model.spec import Begin
 def not_considered(job: WaitingJob, now_ms: int) -> tuple[Reason, ...]:
     """Why a job of the snapshot is passed over: it is held, or waits for its time or for other jobs."""
     early = (_too_early(job.spec.begin, job.submitted_ms, now_ms),) if job.early else ()
-    return (*early, *_wished(job.id, job.unmet, is_held=job.held))
+    turn = (_not_its_turn(job.id.rpartition(".")[0]),) if job.awaits_turn else ()
+    return (*early, *turn, *_wished(job.id, job.unmet, is_held=job.held))
 
 
 def not_queued(job: Job, now_ms: int) -> tuple[Reason, ...]:
@@ -18,8 +19,7 @@ def not_queued(job: Job, now_ms: int) -> tuple[Reason, ...]:
     if job.state.is_final or job.state.holds_resources:
         return ()
     if job.awaits_turn:
-        message = f"its array {job.array_parent} runs only so many tasks at once, and its turn has not come"
-        return (Reason(code=ReasonCode.DEPENDENCY, message=message, would_help="other tasks of the array ending"),)
+        return (_not_its_turn(str(job.array_parent)),)
     if job.not_before_ms is not None and job.spec.begin.begins_ms(job.submitted_ms) > now_ms:
         early = _too_early(job.spec.begin, job.submitted_ms, now_ms)
         return (early, *_wished(job.id, job.unmet, is_held=job.held))
@@ -47,6 +47,11 @@ def _wished(job: JobId, unmet: tuple[JobId, ...], *, is_held: bool) -> tuple[Rea
             )
         )
     return tuple(reasons)
+
+
+def _not_its_turn(array: str) -> Reason:
+    message = f"its array {array} runs only so many tasks at once, and its turn has not come"
+    return Reason(code=ReasonCode.DEPENDENCY, message=message, would_help="other tasks of the array ending")
 
 
 def _too_early(begin: Begin, submitted_ms: int, now_ms: int) -> Reason:

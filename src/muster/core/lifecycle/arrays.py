@@ -7,7 +7,7 @@ got its turn keeps it until it has ended for good, so preempted and retried task
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from muster.model.array import ArrayRecord
+from muster.model.array import ArrayRecord, task_id
 from muster.model.ids import JobId
 from muster.model.job import STATES, Job, JobState
 from muster.model.records import evolve
@@ -39,11 +39,6 @@ class ArrayProgress:
     """Share of the tasks that have ended, rounded down. 100 means all."""
     state: JobState
     """The state of the array as a whole. Jobs that depend on the array go by it."""
-
-
-def task_id(array: JobId, index: int) -> JobId:
-    """The id of one task."""
-    return JobId(f"{array}.{index}")
 
 
 def tasks_of(array: ArrayRecord) -> tuple[JobId, ...]:

@@ -132,7 +132,7 @@ class WaitingQueue:
     def add(self, job: WaitingJob) -> None:
         """Queue a job. A job that may not start yet is known but not considered."""
         self.jobs[job.id] = job
-        if job.held or job.unmet or job.early:
+        if job.held or job.unmet or job.early or job.awaits_turn:
             return
         group = self._class_for(job)
         self.class_of[job.id] = group

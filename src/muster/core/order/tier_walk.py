@@ -1,6 +1,7 @@
-"""The jobs of one tier in the order in which they are served: by guarantee, by fair share, then by each team's order.
+"""The jobs of one tier in the order in which they are served: by guarantee, by fair share, then by their own order.
 
 The walk takes into account what it has started itself: a team that was just served steps back behind its siblings.
+Between teams with equal shares goes the job that would go first if they were of one team.
 """
 
 from collections.abc import Callable
@@ -24,6 +25,11 @@ class _Leaf:
 
     def peek(self) -> JobClass:
         return self.heap[0][2]
+
+    @property
+    def head(self) -> OrderKey:
+        """The key of the job to serve next."""
+        return self.heap[0][0]
 
     def advance(self) -> None:
         """The first job of the first class is decided. The class goes on with its next job."""
@@ -49,7 +55,11 @@ class _WalkBranch:
 
     def __init__(self, path: TeamPath) -> None:
         self.path = path
-        self.heap: list[tuple[bool, int, TeamPath, _WalkBranch | _Leaf]] = []
+        self.heap: list[_Entry] = []
+
+
+_Entry = tuple[bool, int, OrderKey, _WalkBranch | _Leaf]
+"""A team among its siblings: whether it would borrow, its share, and its next job, which no other team has."""
 
 
 class TierWalk:
@@ -98,7 +108,7 @@ class TierWalk:
                 known = branches.get(outer)
                 branch = known or _WalkBranch(outer)
                 branches[outer] = branch
-                branch.heap.append((False, 0, child.path, child))
+                branch.heap.append((False, 0, leaf.head, child))
                 if known is not None:
                     break
                 child, outer = branch, TeamPath(outer.rpartition("/")[0])
@@ -107,13 +117,14 @@ class TierWalk:
             branch.heap = [self._entry(entry[3]) for entry in branch.heap]
             heapify(branch.heap)
 
-    def _entry(self, child: _WalkBranch | _Leaf) -> tuple[bool, int, TeamPath, _WalkBranch | _Leaf]:
-        """The sort key of a team among its siblings: teams below their guarantee first, then by share."""
+    def _entry(self, child: _WalkBranch | _Leaf) -> _Entry:
+        """The sort key of a team among its siblings: teams below their guarantee first, then by share, then by job."""
+        leaf = _first(child)
         if not self._fair:
-            return (False, 0, child.path, child)
-        group = _first(child)
-        borrows = not any(self._ledger.within_guarantee(child.path, choice.demand) for choice in group.gang.choices)
-        return (borrows, self._ledger.share(child.path, self._now_ms), child.path, child)
+            return (False, 0, leaf.head, child)
+        choices = leaf.peek().gang.choices
+        borrows = not any(self._ledger.within_guarantee(child.path, choice.demand) for choice in choices)
+        return (borrows, self._ledger.share(child.path, self._now_ms), leaf.head, child)
 
     def _path_to_leaf(self) -> tuple[list[_WalkBranch], _Leaf]:
         branch = self._root
@@ -167,8 +178,8 @@ class TierWalk:
             child = branch
 
 
-def _first(child: _WalkBranch | _Leaf) -> JobClass:
-    """The next class to serve below a branch or leaf."""
+def _first(child: _WalkBranch | _Leaf) -> _Leaf:
+    """The leaf to serve next below a branch, or the leaf itself."""
     while isinstance(child, _WalkBranch):
         child = child.heap[0][3]
-    return child.peek()
+    return child

@@ -233,7 +233,7 @@ class JobWire(RoleWire, record=JobSpec, required=("name",)):
     topology: TopologyWire
     """How close together the workers must or should be."""
     constraint: Annotated[Labels, Spelling(examples=["a100 & (ib | roce) & !flaky"])]
-    """Which labels its nodes have: `&`, `|`, `!` and parentheses. The type of GPU of a node is a label too."""
+    """Which labels its nodes have: `&`, `|`, `!` and parentheses. The type of GPU and the name of a node count too."""
     nodelist: NodeNames
     """The only nodes that it may use, such as `n3` or `n[5-8]`."""
     exclude: NodeNames

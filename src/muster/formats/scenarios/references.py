@@ -46,10 +46,12 @@ class References:
         if self.known_teams is not None and path not in self.known_teams:
             problems.add(at, f"there is no team {path!r}", closest(path, self.known_teams))
 
-    def check_job(self, spec: JobSpec, problems: Problems, at: Loc) -> None:
+    def check_job(self, spec: JobSpec, problems: Problems, at: Loc, *, names_tier: bool) -> None:
         """Note everything that a job refers to and that does not exist, except its team."""
         if self.known_tiers is not None and spec.tier not in self.known_tiers:
-            problems.add((*at, "tier"), f"there is no tier {spec.tier!r}", closest(spec.tier, self.known_tiers))
+            problem = f"there is no tier {spec.tier!r}"
+            problem += "" if names_tier else ", which is that of a job that names none"
+            problems.add((*at, "tier"), problem, closest(spec.tier, self.known_tiers))
         if self.known_levels is None:
             return
         for key, level in (("within", spec.topology.within), ("prefer", spec.topology.prefer)):

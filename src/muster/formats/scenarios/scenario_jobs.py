@@ -13,10 +13,12 @@ from muster.formats.scenarios.scenario_wire import PromiseWire, RunningWire, Wai
 from muster.formats.text.document import Problems
 from muster.formats.text.units import time_text
 from muster.formats.text.yaml_text import Loc
+from muster.model.array import task_id
 from muster.model.ids import JobId
 from muster.model.job import RunningJob, WaitingJob
-from muster.model.limits import JOB_NAME_CHARS
+from muster.model.limits import JOB_NAME_CHARS, JOBS_PER_SCENARIO
 from muster.model.plan import Promise
+from muster.model.records import evolve
 from muster.model.spec import JobSpec
 
 
@@ -43,14 +45,23 @@ class ScenarioJobs:
         return tuple(job for _, job in found)
 
     def waiting(self, items: Sequence[object], running: Sequence[RunningJob]) -> tuple[WaitingJob, ...]:
-        """The jobs that want to start, with the jobs of the scenario that they still depend on."""
+        """The jobs that want to start, with the jobs that they still depend on. An array is its tasks."""
         found = [
             (wire, spec, ("waiting", place))
             for place, item in enumerate(items)
             for wire, spec in self._waiting(item, ("waiting", place))
         ]
-        present = _Present(chain(((job.id, job.spec.name) for job in running), ((w.id, s.name) for w, s, _ in found)))
-        return tuple(self._waiting_job(wire, spec, present, at) for wire, spec, at in found)
+        total = sum(1 if spec.array is None else len(spec.array.indices) for _, spec, _ in found)
+        if total > JOBS_PER_SCENARIO:
+            self._problems.add(
+                ("waiting",), f"is {total} jobs, with the tasks of arrays", f"at most {JOBS_PER_SCENARIO}"
+            )
+            return ()
+        jobs = [
+            each for wire, spec, at in found for each in self._tasks(self._waiting_job(wire, spec, at), running, at)
+        ]
+        present = _Present((*running, *jobs))
+        return tuple(_with_names(job, present) for job in jobs)
 
     def promises(self, items: Sequence[object], waiting: Sequence[WaitingJob]) -> tuple[Promise, ...]:
         """The promises that were made before, each to a job that waits."""
@@ -100,10 +111,11 @@ class ScenarioJobs:
         if spec is not None:
             yield wire, spec
 
-    def _waiting_job(self, wire: WaitingWire, spec: JobSpec, present: "_Present", at: Loc) -> WaitingJob:
+    def _waiting_job(self, wire: WaitingWire, spec: JobSpec, at: Loc) -> WaitingJob:
+        """The job, or the array as if it were one."""
         if any(each.job == wire.id for each in spec.depends_on):
             self._problems.add((*at, "job", "depends_on"), f"job {wire.id!r} depends on itself")
-        needed = chain(wire.unmet, *(present.ids(each.job) for each in spec.depends_on))
+        needed = [each.job for each in spec.depends_on] if wire.unmet is None else wire.unmet
         now_ms = self._now_ms or 0
         submitted_ms = now_ms if wire.submitted is None else wire.submitted
         begins_ms = spec.begin.begins_ms(submitted_ms)
@@ -119,6 +131,20 @@ class ScenarioJobs:
             user=wire.user,
             early=begins_ms > now_ms,
         )
+
+    def _tasks(self, job: WaitingJob, running: Sequence[RunningJob], at: Loc) -> tuple[WaitingJob, ...]:
+        """The tasks of an array that do not run yet, with those in front whose turn it is; of any other job itself."""
+        array = job.spec.array
+        if array is None:
+            return (job,)
+        under_way = dict.fromkeys(each.id for each in running)
+        ids = [task_id(job.id, index) for index in array.indices]
+        left = [each for each in ids if each not in under_way]
+        for each in left:
+            self._claim(each, at)
+        turns = len(ids) if array.concurrency is None else array.concurrency - (len(ids) - len(left))
+        spec = evolve(job.spec, array=None)
+        return tuple(evolve(job, id=each, spec=spec, awaits_turn=place >= turns) for place, each in enumerate(left))
 
     def _promise(self, item: object, specs: Mapping[JobId, JobSpec], at: Loc) -> Promise | None:
         wire = read_part(PromiseWire, item, self._problems, at)
@@ -152,7 +178,7 @@ class ScenarioJobs:
             self._references.check_team(spec.team, self._problems, (*at, "team"))
         else:
             self.uses_default_team = True
-        self._references.check_job(spec, self._problems, at)
+        self._references.check_job(spec, self._problems, at, names_tier="tier" in given)
         return self._specs.setdefault(spec, spec)
 
     def _claim(self, job: str, at: Loc) -> None:
@@ -167,19 +193,27 @@ class ScenarioJobs:
 
 
 class _Present:
-    """Which jobs run or wait, by id and by name."""
+    """Which jobs run or wait, by their ids, the ids of their arrays, and their names."""
 
-    def __init__(self, jobs: Iterator[tuple[str, str]]) -> None:
-        self._ids: dict[str, list[str]] = {}
-        by_name: dict[str, list[str]] = {}
-        for job, name in jobs:
-            self._ids[job] = [job]
-            by_name.setdefault(name, []).append(job)
-        self._ids = {**by_name, **self._ids}
+    def __init__(self, jobs: Sequence[RunningJob | WaitingJob]) -> None:
+        by_name: dict[str, list[JobId]] = {}
+        by_array: dict[str, list[JobId]] = {}
+        for job in jobs:
+            by_name.setdefault(job.spec.name, []).append(job.id)
+            by_array.setdefault(job.id.rpartition(".")[0], []).append(job.id)
+        self._ids = by_name | by_array | {job.id: [job.id] for job in jobs}
 
-    def ids(self, job: str) -> Sequence[str]:
-        """The jobs that an id means or, if no job has that id, a name. Empty when the job has ended."""
-        return self._ids.get(job, ())
+    def ids(self, job: JobId) -> Sequence[JobId]:
+        """The jobs that an id means, else an array, else a name; the id itself if the file has no such job."""
+        return self._ids.get(job, (job,))
+
+
+def _with_names(job: WaitingJob, present: _Present) -> WaitingJob:
+    """A job that depends on jobs by id, where its file may name them."""
+    if not job.unmet:
+        return job
+    needed = chain.from_iterable(map(present.ids, job.unmet))
+    return evolve(job, unmet=tuple(each for each in dict.fromkeys(needed) if each != job.id))
 
 
 def _name_from_id(job: str) -> str:

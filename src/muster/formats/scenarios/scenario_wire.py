@@ -45,7 +45,8 @@ class WaitingWire(Wire):
     submitted: Time | None = None
     requeued: bool = False
     held: bool = False
-    unmet: list[Id] = Field(default_factory=list)
+    unmet: list[Id] | None = None
+    """The jobs it still depends on; where it is left out, all of its `depends_on` that the file does not say ended."""
     attained_gpu_s: Thousandths = 0
     predicted: PositiveDuration | None = None
     user: Text = ""

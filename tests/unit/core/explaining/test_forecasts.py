@@ -6,6 +6,8 @@ from muster.core.explaining.explain import place_at
 from muster.model.ids import JobId
 from muster.model.job import RunningJob
 from muster.model.policy import HOUR_MS, Policy
+from muster.model.records import evolve
+from muster.model.spec import Begin
 from tests.builders import NOW_MS, a_cluster, a_job, a_node, a_scenario, flat, runs, waits
 from tests.unit.core.outcomes import explained, planned
 
@@ -127,6 +129,22 @@ def test_what_can_never_be_served_or_is_not_considered_has_no_estimate() -> None
     waiting = [waits("w", a_job(gpu_type="b200")), waits("idle", held=True)]
     for each in explained(a_scenario(flat(1), waiting=waiting)).values():
         assert (each.p50_ms, each.p90_ms) == (None, None)
+
+
+def test_a_job_that_begins_later_starts_then_or_when_what_is_in_line_before_it_lets_it() -> None:
+    def begins(hours: float, *running: RunningJob, **fields: Any) -> tuple[float | None, float | None]:
+        begin = Begin(after_ms=round((hours + 1) * HOUR_MS))
+        early = waits("early", evolve(a_job(gpus=8), begin=begin), early=True, **fields)
+        found = explained(a_scenario(flat(1), running=running, waiting=[early, waits("no", a_job(gpus=8), held=True)]))
+        p50_ms, p90_ms = found["early"].p50_ms, found["early"].p90_ms
+        if p50_ms is None or p90_ms is None:
+            return None, None
+        return (p50_ms - NOW_MS) / HOUR_MS, (p90_ms - NOW_MS) / HOUR_MS
+
+    assert begins(3) == (3, 3)
+    assert begins(3, busy(hours=5)) == (3, 4)
+    assert begins(1, busy(hours=5)) == (2, 4)
+    assert begins(3, held=True) == begins(3, unmet=(JobId("x"),)) == (None, None)
 
 
 def test_a_job_without_gpus_that_did_not_start_is_not_said_to_start_now() -> None:

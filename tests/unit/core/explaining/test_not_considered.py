@@ -30,6 +30,7 @@ def test_a_job_that_runs_or_has_ended_waits_for_nothing(state: JobState) -> None
 
 def test_a_task_waits_for_its_turn_in_the_array() -> None:
     (reason,) = not_queued(evolve(WAITING, awaits_turn=True), NOW_MS)
+    assert not_considered(waits("a.1", a_job(), awaits_turn=True), NOW_MS) == (reason,)
     assert (reason.code, "its array a " in reason.message) == (ReasonCode.DEPENDENCY, True)
 
 

@@ -3,7 +3,8 @@
 import pytest
 
 from muster.core.lifecycle import created
-from muster.core.lifecycle.arrays import ArrayTally, expand, failed_only, task_id
+from muster.core.lifecycle.arrays import ArrayTally, expand, failed_only
+from muster.model.array import task_id
 from muster.model.events import JobSubmitted
 from muster.model.ids import JobId
 from muster.model.job import Job, JobState

@@ -77,6 +77,11 @@ def test_the_team_that_used_less_comes_first() -> None:
     assert in_order(waiting, usage=((TeamPath("a"), 1000 * HOUR_MS),)) == ["w-b", "w-a"]
 
 
+def test_between_teams_with_equal_shares_goes_the_job_that_would_go_first_in_one_team() -> None:
+    waiting = [whole("w-a", team="a"), whole("w-b", team="b", hours_ago=1.5), whole("w-c", team="c/x", priority=60)]
+    assert in_order(waiting) == ["w-c", "w-b", "w-a"]
+
+
 def test_what_is_used_now_counts_as_well() -> None:
     running = [runs("r", a_job(gpus=4, team="a"), [("n2", range(4))])]
     assert in_order([whole("w-a", team="a"), whole("w-b", team="b")], running=running) == ["w-b", "w-a"]

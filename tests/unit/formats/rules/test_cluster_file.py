@@ -128,4 +128,4 @@ def test_labels_are_a_list_or_words_as_slurm_writes_them() -> None:
         cluster=a_cluster(a_node("n1", labels=["nvme", "ib", "ib"]), a_node("n2", labels="nvme,ib"))
     ).cluster
     assert [node.labels for node in nodes.nodes] == [("ib", "nvme")] * 2
-    assert nodes.nodes[0].known_as == ("ib", "nvme", "h100")
+    assert nodes.nodes[0].known_as == ("ib", "nvme", "h100", "n1")

@@ -131,7 +131,7 @@ def test_a_waiting_job_without_a_time_was_submitted_now() -> None:
     assert scenario(waiting=[{"id": 7, "job": {}}]).waiting[0].submitted_ms == NOW_MS
 
 
-def test_a_dependency_is_unmet_while_the_job_runs_or_waits() -> None:
+def test_a_dependency_is_unmet_while_the_job_runs_or_waits_or_is_not_in_the_file() -> None:
     value = scenario(
         running=[a_running(id="r1", job=a_job(name="prep"))],
         waiting=[
@@ -139,7 +139,37 @@ def test_a_dependency_is_unmet_while_the_job_runs_or_waits() -> None:
             a_waiting("w2", a_job(depends_on=["prep"])),
         ],
     )
-    assert [job.unmet for job in value.waiting] == [("r1", "w2"), ("r1",)]
+    assert [job.unmet for job in value.waiting] == [("r1", "gone", "w2"), ("r1",)]
+
+
+def test_what_a_file_says_of_dependencies_goes_before_what_is_concluded() -> None:
+    ended = a_waiting("w1", a_job(depends_on=["gone"]), unmet=[])
+    assert scenario(waiting=[ended]).waiting[0].unmet == ()
+
+
+def test_a_waiting_array_is_its_tasks() -> None:
+    task = a_running(id="sweep.1")
+    value = scenario(
+        running=[task],
+        waiting=[a_waiting("sweep", a_job(array="0-4%3")), a_waiting("after", a_job(depends_on=["sweep"]))],
+    )
+    *tasks, after = value.waiting
+    assert [(job.id, job.spec.array, job.awaits_turn) for job in tasks] == [
+        ("sweep.0", None, False),
+        ("sweep.2", None, False),
+        ("sweep.3", None, True),
+        ("sweep.4", None, True),
+    ]
+    assert after.unmet == ("sweep.1", "sweep.0", "sweep.2", "sweep.3", "sweep.4")
+
+
+def test_arrays_are_bounded_by_their_tasks() -> None:
+    arrays = [a_waiting(f"a{number}", a_job(array="0-9999")) for number in range(11)]
+    assert scenario_errors(waiting=arrays) == ["waiting: is 110000 jobs, with the tasks of arrays (at most 100000)"]
+    same = [a_waiting("sweep", a_job(array="0-1")), a_waiting("sweep.1", a_job())]
+    assert scenario_errors(waiting=same) == [
+        "waiting[0].id: the id 'sweep.1' is also that of waiting[1] (ids are unique)"
+    ]
 
 
 def test_equal_jobs_share_one_spec() -> None:
@@ -212,6 +242,10 @@ ROLES = {"roles": {"a": {"resources": {"gpus": 8}}, "b": {"resources": {"gpus": 
             "waiting[0].job.team: there is no team 'nlq' (did you mean 'nlp'?)",
         ),
         ({"waiting": [a_waiting(job=a_job(tier="prod"))]}, "waiting[0].job.tier: there is no tier 'prod'"),
+        (
+            {"tiers": [{"name": "gold"}], "waiting": [a_waiting()]},
+            "waiting[0].job.tier: there is no tier 'standard', which is that of a job that names none (known: gold)",
+        ),
         (
             {"waiting": [a_waiting(job=a_job(topology={"within": "rack"}))]},
             "waiting[0].job.topology.within: 'rack' is not a level of the cluster",

@@ -33,6 +33,7 @@ def labelled() -> ClusterSpec:
         ({"nodelist": ("n4",)}, ["n4"]),
         ({"nodelist": ("n2", "n4"), "constraint": "h100"}, ["n4"]),
         ({"constraint": "a100", "workers": 2, "gpus": 8}, ["n1", "n2"]),
+        ({"constraint": "(n1 | n3) & !ib"}, ["n3"]),
     ],
 )
 def test_a_gang_goes_only_to_nodes_that_it_accepts(wishes: dict[str, Any], nodes: list[str]) -> None:
