@@ -315,7 +315,7 @@ def _agents(options: Options, backend: LocalBackend) -> Agents:
     warn(missing_descriptors(len(elsewhere)))
     return Agents(
         switchboard=backend.switchboard,
-        files=MirroredFiles(options.home, backend.has_run),
+        files=MirroredFiles(options.home, backend.has_run, backend.output_told),
         expects=lambda node: node in elsewhere or backend.expects(node),
     )
 

@@ -8,5 +8,6 @@ requests calls       what engines are asked for, and how they are asked without 
 delivery             how agents come to nodes, and what starts them there
 allocations          what happens to them: asked for, watched, explained, ended
 doubts               exits that wait for the engine's word
+lost_output          says what of the output of workers has not come
 node_watch           the nodes of engines
 """

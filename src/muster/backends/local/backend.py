@@ -195,6 +195,11 @@ class LocalBackend(JobFiles):
         """True for a post of an allocation whose agent may connect. May be called on any thread."""
         return self._nodes.expects(post)
 
+    def output_told(self, post: NodeName, behind: int) -> None:
+        """An agent says how many bytes of what was printed there have not come. May be called on any thread."""
+        self._nodes.output_told(post, behind)
+        self._ring()
+
     def close(self) -> None:
         """Stop talking to supervisors. They and everything they run go on."""
         if self._is_closing:
