@@ -8,9 +8,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from muster.backends.allocations.adapter import EngineAdapter
 from muster.backends.allocations.delivery import AgentDelivery
 from muster.backends.allocations.engine import (
-    AllocationId,
     AllocationPhase,
     AllocationRequest,
     EngineNode,
@@ -23,7 +23,7 @@ from muster.backends.slurm.jobs import FORMAT, comment_of, rows_of, seen
 from muster.backends.slurm.nodes import nodes_of, switches_of
 from muster.backends.slurm.programs import SlurmPrograms
 from muster.backends.slurm.script import options_of, script_of
-from muster.model.ids import EngineName, NodeName
+from muster.model.ids import EngineName
 from muster.model.job import Cause
 
 CANCELLERS_KEPT = 1_000
@@ -44,7 +44,7 @@ class SlurmSettings:
     """More options for sbatch, as an operator writes them."""
 
 
-class SlurmEngine:
+class SlurmEngine(EngineAdapter[SlurmSettings]):
     """One partition of a Slurm."""
 
     def __init__(
@@ -56,26 +56,11 @@ class SlurmEngine:
         arrival: Callable[[], AgentDelivery],
     ) -> None:
         """`mark` tells the jobs of this Muster from those of others that the same user runs."""
-        self._settings = settings
+        super().__init__(settings, arrival)
         self._programs = programs
         self._mark = mark
-        self._arrival = arrival
         self._cancellers: dict[str, str] = {}
         """By job, who has cancelled it, as far as Slurm's accounting knows."""
-
-    @property
-    def name(self) -> EngineName:
-        """What nodes call it."""
-        return self._settings.name
-
-    @property
-    def runs_images(self) -> bool:
-        """False: its jobs run on the nodes as they are."""
-        return False
-
-    def address(self, allocation: AllocationId, node: NodeName) -> str:  # noqa: ARG002 - as in the port
-        """Jobs are reached where their nodes are."""
-        return ""
 
     def inventory(self) -> tuple[EngineNode, ...]:
         """The nodes of the partition."""
@@ -125,9 +110,6 @@ class SlurmEngine:
         """All jobs of this Muster that Slurm remembers."""
         text = self._asked("squeue", "--me", "--states=all", "--noheader", f"--format={FORMAT}")
         return tuple(self._explained(each) for each in seen(rows_of(text, self._mark())))
-
-    def close(self) -> None:
-        """Nothing is open between calls."""
 
     def _topology(self) -> str:
         try:
