@@ -76,6 +76,14 @@ class OnKubernetes(OnEngine):
         for node in self.machines:
             self.cluster.admin.remove(self.cluster.path("pods", f"busy-{node}"), 0)
 
+    @contextmanager
+    def without(self, node: str) -> Iterator[None]:
+        self.cluster.patch_node(node, {"metadata": {"labels": {"muster-test": None}}})
+        try:
+            yield
+        finally:
+            self.cluster.patch_node(node, {"metadata": {"labels": {"muster-test": "yes"}}})
+
     def await_nothing_left(self) -> None:
         kinds = ("pods", "services", "secrets")
         eventually(lambda: not any(map(self.cluster.list, kinds)), what="the namespace is empty")

@@ -66,6 +66,14 @@ class OnRay(OnEngine):
             yield
             others.stdin.close()
 
+    @contextmanager
+    def without(self, node: str) -> Iterator[None]:
+        self.cluster.switch_off(node)
+        try:
+            yield
+        finally:
+            self.cluster.start_node(node)
+
     def await_nothing_left(self) -> None:
         eventually(lambda: not any(map(self.cluster.processes_on, self.machines)), what="nothing runs on any node")
         self.await_no_record()

@@ -57,6 +57,15 @@ class OnSlurm(OnEngine):
         yield
         self.cluster.run("scancel", "--me")
 
+    @contextmanager
+    def without(self, node: str) -> Iterator[None]:
+        others = ",".join(each for each in self.machines if each != node)
+        self.cluster.run("scontrol", "update", "partitionname=train", f"nodes={others}")
+        try:
+            yield
+        finally:
+            self.cluster.run("scontrol", "update", "partitionname=train", f"nodes={','.join(self.machines)}")
+
     def await_nothing_left(self) -> None:
         eventually(lambda: not self.in_slurm("%i"), what="Slurm's queue is empty")
         self.await_no_record()

@@ -42,6 +42,10 @@ class OnEngine(ABC):
         """Jobs of others have so many GPUs of each node for a while."""
 
     @abstractmethod
+    def without(self, node: str) -> AbstractContextManager[None]:
+        """Muster's part of the engine does not have a node meanwhile. Then it joins."""
+
+    @abstractmethod
     def await_nothing_left(self) -> None:
         """Wait until nothing of any gang is there any more, and no record is left."""
 

@@ -107,3 +107,19 @@ def test_gpus_of_others_are_seen_and_taken_when_they_are_given_back(engine: OnEn
         engine.await_state(small, "succeeded")
         assert engine.job(large)["state"] == "queued"
     engine.await_state(large, "succeeded")
+
+
+@pytest.mark.engines_only
+def test_a_node_that_joins_later_is_used_without_a_restart(engine: OnEngine) -> None:
+    joining = engine.machines[3]
+    with engine.without(joining):
+        engine.up()
+        engine.await_ready(*engine.machines[:3])
+        assert joining not in engine.nodes()
+    eventually(lambda: joining in engine.nodes(), what="it has joined")
+    engine.await_ready(joining)
+    wide = engine.submit("{name: wide, workers: 4, resources: {gpus: 8}, run: echo $MUSTER_NODE}")
+    engine.await_state(wide, "succeeded")
+    engine.await_nothing_left()
+    assert [engine.output(wide, str(rank)).strip() for rank in range(4)] == list(engine.machines)
+    assert engine.nodes()[joining]["domains"] == engine.nodes()[engine.machines[2]]["domains"]

@@ -21,7 +21,7 @@ from muster.backends.allocations.doubts import Doubts
 from muster.backends.allocations.engine import AllocationEngine, AllocationId, AllocationPhase, SeenAllocation
 from muster.backends.allocations.link import AllocationLink
 from muster.backends.allocations.lost_output import say_lost
-from muster.backends.allocations.node_watch import NodeWatch
+from muster.backends.allocations.node_watch import Admit, NodeWatch
 from muster.backends.allocations.posts import new_id, post_of
 from muster.backends.allocations.register import AllocationRegister
 from muster.backends.allocations.requests import request_for
@@ -64,7 +64,10 @@ class BackendParts:
 class Allocations:
     """All allocations of one control plane."""
 
-    def __init__(self, home: Path, engines: Sequence[AllocationEngine], around: BackendParts) -> None:
+    def __init__(
+        self, home: Path, engines: Sequence[AllocationEngine], around: BackendParts, admit: Admit = lambda _: None
+    ) -> None:
+        """`admit` takes in nodes that engines get later."""
         self._home = home
         self._around = around
         self._book = AllocationBook(home)
@@ -73,7 +76,7 @@ class Allocations:
             self._open_post,
             around.nodes.close_post,
         )
-        self._watch = NodeWatch(around.reports.tell, self._register.links_on)
+        self._watch = NodeWatch(around.reports.tell, self._register.links_on, admit)
         self._doubts = Doubts(around.reports.report)
         self._unasked: list[tuple[EngineAllocation, StartWorkers]] = []
         """Requests that wait for the end of an older attempt."""
