@@ -63,10 +63,13 @@ class OnEngine(ABC):
         for node in nodes or self.machines:
             self.await_node(node, "ready")
 
+    python = sys.executable
+    """What agents are run with."""
+
     def up(self, port: int = 0) -> str:
         """Start the server; what it says."""
         file = self.shell.folder / "muster.toml"
-        file.write_text(self.configuration().replace("PORT", str(port)).replace("PYTHON", sys.executable), "utf-8")
+        file.write_text(self.configuration().replace("PORT", str(port)).replace("PYTHON", self.python), "utf-8")
         done = self.shell.run("up", "-d", "--config", str(file))
         assert done.returncode == 0, done.stderr
         return done.stderr + (self.shell.home / "server.log").read_text("utf-8")

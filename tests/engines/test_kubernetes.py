@@ -73,17 +73,6 @@ def test_an_image_that_is_not_there_is_said_on_the_job(on_kubernetes: OnKubernet
 
 
 @pytest.mark.engines_only
-def test_an_image_without_python_fails_the_job_and_says_what_is_missing(on_kubernetes: OnKubernetes) -> None:
-    text = on_kubernetes.configuration().replace('python = "PYTHON"', 'python = "/nowhere/python3"')
-    on_kubernetes.configuration = lambda: text  # type: ignore[method-assign]
-    on_kubernetes.up()
-    job = on_kubernetes.submit("{name: bare, resources: {gpus: 1}, run: echo here}")
-    on_kubernetes.await_state(job, "failed")
-    assert "the image has no /nowhere/python3 that is Python 3.11 or newer" in on_kubernetes.story(job)
-    on_kubernetes.await_nothing_left()
-
-
-@pytest.mark.engines_only
 def test_a_quota_of_the_namespace_is_said_on_the_job(on_kubernetes: OnKubernetes) -> None:
     cluster = on_kubernetes.cluster
     hard = {"requests.nvidia.com/gpu": "2"}

@@ -123,3 +123,17 @@ def test_a_node_that_joins_later_is_used_without_a_restart(engine: OnEngine) -> 
     engine.await_nothing_left()
     assert [engine.output(wide, str(rank)).strip() for rank in range(4)] == list(engine.machines)
     assert engine.nodes()[joining]["domains"] == engine.nodes()[engine.machines[2]]["domains"]
+
+
+@pytest.mark.engines_only
+def test_where_there_is_no_python_a_job_fails_and_says_what_is_missing(engine: OnEngine) -> None:
+    engine.python = "/nowhere/python3"
+    engine.up()
+    engine.await_ready()
+    job = engine.submit("{name: bare, resources: {gpus: 1}, run: echo here}")
+    engine.await_state(job, "failed")
+    assert engine.job(job)["attempt"] == 1
+    story = engine.story(job)
+    assert "Python 3.11 or newer" in story
+    assert "`python` of the engine" in story
+    engine.await_nothing_left()

@@ -5,11 +5,11 @@ It needs no rights beyond those of a user who may submit to the partition. The p
 
 import pwd
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from muster.backends.allocations.adapter import EngineAdapter
-from muster.backends.allocations.delivery import AgentDelivery
+from muster.backends.allocations.delivery import NO_PYTHON, AgentDelivery, no_python
 from muster.backends.allocations.engine import (
     AllocationPhase,
     AllocationRequest,
@@ -61,6 +61,8 @@ class SlurmEngine(EngineAdapter[SlurmSettings]):
         self._mark = mark
         self._cancellers: dict[str, str] = {}
         """By job, who has cancelled it, as far as Slurm's accounting knows."""
+        self._mistakes: dict[str, bool] = {}
+        """By job that failed, whether a node lacked what an agent needs."""
 
     def inventory(self) -> tuple[EngineNode, ...]:
         """The nodes of the partition."""
@@ -125,7 +127,9 @@ class SlurmEngine(EngineAdapter[SlurmSettings]):
             raise EngineSilent(f"{name}: {refused}") from None
 
     def _explained(self, found: SeenAllocation) -> SeenAllocation:
-        """With who has cancelled it, where Slurm keeps accounts."""
+        """With who has cancelled it, where Slurm keeps accounts, and with what its nodes lack."""
+        if found.phase is AllocationPhase.ENDED and found.cause is Cause.NODE_FAILURE:
+            return self._without_python(found)
         if found.phase is not AllocationPhase.ENDED or found.cause is not Cause.CANCELLED:
             return found
         if found.engine_id not in self._cancellers:
@@ -137,6 +141,23 @@ class SlurmEngine(EngineAdapter[SlurmSettings]):
         return SeenAllocation(
             id=found.id, engine_id=found.engine_id, phase=found.phase, cause=found.cause, because=because
         )
+
+    def _without_python(self, found: SeenAllocation) -> SeenAllocation:
+        """A job that failed because no agent could be run on a node would fail there again."""
+        if found.engine_id not in self._mistakes:
+            if len(self._mistakes) >= CANCELLERS_KEPT:
+                self._mistakes.clear()
+            self._mistakes[found.engine_id] = self._lacks_python(found.engine_id)
+        if not self._mistakes[found.engine_id]:
+            return found
+        because = no_python("a node of it has no", self._arrival().python, self.name)
+        return replace(found, cause=Cause.ERROR, because=because, is_mistake=True)
+
+    def _lacks_python(self, engine_id: str) -> bool:
+        try:
+            return f"ExitCode={NO_PYTHON}:0" in self._programs.run("scontrol", "-o", "show", "job", engine_id).split()
+        except (RequestRefused, EngineSilent):
+            return False
 
     def _canceller(self, engine_id: str) -> str:
         """The user in `CANCELLED by 1000`; empty where there is no accounting."""
