@@ -4,12 +4,13 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import patch
 
 from muster.backends.allocations.book import AllocationBook
-from muster.worker.launch.runtime_folder import SCRATCH_PARENT, hot_folder
+from muster.worker.launch.runtime_folder import SCRATCH, SCRATCH_PARENT, hot_folder
 from tests.chaos.cluster import Cluster
 from tests.engine_processes import Machines
 from tests.kube.cluster import running_kubernetes
@@ -121,7 +122,10 @@ def kubernetes(folder: Path, mark: str) -> Iterator[Ground]:
 @contextmanager
 def ray(folder: Path, mark: str) -> Iterator[Ground]:
     """Nodes of a Ray. Each has a disk that no other can read. The training is in the namespace of the cluster."""
-    with running_ray(ENGINE_NODES, first=1, gpus=1) as below, below.inside():
+    with patch.dict(os.environ), ExitStack() as running:
+        os.environ.pop(SCRATCH, None)  # nodes of Ray have the environment of those who started them
+        below = running.enter_context(running_ray(ENGINE_NODES, first=1, gpus=1))
+        running.enter_context(below.inside())
         text = ON_RAY.format(address=ADDRESS, driver=below.python, python=sys.executable)
         more = {"keeper": below.end_keeper, "raylet": below.restart_raylet}
         with _on_engine(folder, mark, text, below, below.hanging_head, more) as ground:
