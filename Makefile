@@ -106,7 +106,7 @@ integrations: services $(INTEGRATIONS_READY) ## Gangs of frameworks that are too
 		$(INTEGRATIONS)/bin/python -m pytest --strict-skips tests/integrations $(ONLY)
 
 engines: services $(READY) $(RAY_READY) ## Gangs on real engines underneath, and what is done there behind Muster's back: Slurm, Kubernetes, Ray
-	$(BIN)/pytest -n $(WORKERS) --dist worksteal --strict-skips tests/engines tests/launchers/test_ray.py
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal --strict-skips tests/engines tests/contract/test_backend.py tests/launchers/test_ray.py
 
 lint: $(READY) ## Format, lint, types and import contracts, without tests
 	$(BIN)/ruff format --check .

@@ -33,8 +33,9 @@ VARIABLES = {
     "RAY_health_check_timeout_ms": "1000",
     "RAY_health_check_failure_threshold": "6",
     "RAY_gcs_rpc_server_reconnect_timeout_s": "5",
+    "RAY_raylet_start_wait_time_s": "80",
 }
-"""Nodes that do not answer are noticed within seconds."""
+"""Nodes that do not answer are noticed within seconds. On a busy machine they may take long to begin."""
 
 
 def ray_python() -> Path:
@@ -155,13 +156,13 @@ class RayCluster:
     def kill_head(self) -> None:
         """Kill what keeps the state of the cluster, and the node of the head, at once."""
         for process in self.namespace.processes():
-            if _command(process).split(b"\0")[0].endswith(b"/gcs_server") or _is_raylet_of(process, "head"):
+            if _is_head(process) or _is_raylet_of(process, "head"):
                 os.kill(process, signal.SIGKILL)
 
     def repair(self) -> None:
         """Have all nodes again, without keepers and without anything of a test."""
         self.end_keepers()
-        power_off(lambda: [each for node in self.nodes for each in self.agents(node)])
+        power_off(lambda: [each for node in self.nodes for each in self.processes_on(node)])
         for left in self.scratch.glob("muster-*"):
             shutil.rmtree(left, ignore_errors=True)
         missing = [node for node in self.nodes if not self._raylets_of(node)]
@@ -171,9 +172,13 @@ class RayCluster:
     def switch_off(self, node: str) -> None:
         """A machine dies: its raylet, and all that was started there."""
         raylet = self.raylet(node)
-        power_off(lambda: [*self.below(raylet), *self.agents(node)])
+        power_off(lambda: [*self.below(raylet), *self.processes_on(node)])
 
-    def agents(self, node: str) -> list[int]:
+    def switch_on(self, node: str) -> None:
+        """It is back."""
+        self.start_node(node)
+
+    def processes_on(self, node: str) -> list[int]:
         """The processes of allocations on a node."""
         return [each for each in self.namespace.processes() if _runs_for_muster_on(each, node)]
 
@@ -187,6 +192,30 @@ class RayCluster:
         while more := {each for each, parent in parents.items() if parent in found} - found:
             found |= more
         return sorted(found)
+
+    def end_keeper(self, node: str) -> str | None:
+        """Kill the keeper of a node; it, if there was one."""
+        keepers = [each for each in self.below(self.raylet(node)) if b"ray::NodeKeeper" in _command(each)]
+        for process in keepers:
+            os.kill(process, signal.SIGKILL)
+        return f"the keeper of {node}" if keepers else None
+
+    def restart_raylet(self, node: str) -> str:
+        """Kill the raylet of a node, and start one anew."""
+        os.kill(self.raylet(node), signal.SIGKILL)
+        self.wait(lambda: not self._raylets_of(node), f"the raylet of {node} is gone")
+        self.start_node(node)
+        return f"the raylet of {node}"
+
+    @contextmanager
+    def hanging_head(self) -> Iterator[None]:
+        """What keeps the state of the cluster answers nobody meanwhile."""
+        servers = [each for each in self.namespace.processes() if _is_head(each)]
+        for process in servers:
+            os.kill(process, signal.SIGSTOP)
+        yield
+        for process in servers:
+            os.kill(process, signal.SIGCONT)
 
     def end_keepers(self) -> None:
         """Kill the keepers of all nodes, so that those of another Muster find free GPUs."""
@@ -207,7 +236,7 @@ class RayCluster:
 
     @property
     def _has_head(self) -> bool:
-        return any(_command(each).split(b"\0")[0].endswith(b"/gcs_server") for each in self.namespace.processes())
+        return any(_is_head(each) for each in self.namespace.processes())
 
     def _raylets_of(self, node: str) -> list[int]:
         return [each for each in self.namespace.processes() if _is_raylet_of(each, node)]
@@ -252,7 +281,7 @@ def running_ray(
         cluster.gpus = gpus
         cluster.scratch.mkdir()
         cluster.start_head()
-        for name in names:
+        for name in names:  # several at once take ten times as long
             cluster.start_node(name)
         yield cluster
 
@@ -272,6 +301,10 @@ def _command(process: int) -> bytes:
         return Path(f"/proc/{process}/cmdline").read_bytes()
     except OSError:
         return b""
+
+
+def _is_head(process: int) -> bool:
+    return _command(process).split(b"\0")[0].endswith(b"/gcs_server")
 
 
 def _is_raylet_of(process: int, node: str) -> bool:

@@ -117,6 +117,11 @@ class Cluster:
         self.kill(node)
         power_off(lambda: self.processes_on(node))
 
+    def switch_on(self, node: str) -> None:
+        """It is back, and takes work."""
+        self.start_node(node)
+        self.await_idle((node,))
+
     def processes_on(self, node: str) -> list[int]:
         """Every process of the steps that a node runs."""
         return [process for process in _left(self.folder) if _is_on(process, node)]

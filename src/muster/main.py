@@ -33,6 +33,7 @@ from muster.api.server import Listening, StopRequest, address_of, bound, serve
 from muster.api.sharing import Sharing
 from muster.backends.agents.mirrored_files import MirroredFiles
 from muster.backends.allocations.engine import AllocationEngine
+from muster.backends.allocations.node_watch import Admit
 from muster.backends.local.backend import LocalBackend
 from muster.backends.local.ending import all_node_folders, end_supervisors
 from muster.backends.local.takeover import Charge, GoverningDatabase, Wanted, take_charge
@@ -47,7 +48,7 @@ from muster.live.address_file import announced, whereabouts
 from muster.live.clock import SystemClock
 from muster.live.configuration import Configuration, Fence, merge_notes
 from muster.live.control_plane import ControlPlane
-from muster.live.engine_nodes import with_engine_nodes
+from muster.live.engine_nodes import Newcomers, with_engine_nodes
 from muster.live.engines import engines_of
 from muster.live.layout import Layout, find_layout
 from muster.live.leadership.lease_keeper import Lease, Unshared
@@ -92,6 +93,7 @@ class Options:
     take_lead: bool = False
     """Whether to ask the control plane that leads to hand over."""
     engines: tuple[AllocationEngine, ...] = ()
+    admit: Admit = lambda _: None
     drop_changes: bool | None = None
     """Whether to drop what was changed at run time; None if that was not said."""
 
@@ -206,7 +208,8 @@ def _lead(
     url = address_of(listener, options.listening)
     uses = engines_of(options.home, options.settings, url)
     layout = with_engine_nodes(options.found, uses, options.home)
-    options = replace(options, layout=layout, engines=tuple(use.engine for use in uses))
+    admit = Newcomers(layout.cluster, uses, options.home)
+    options = replace(options, layout=layout, engines=tuple(use.engine for use in uses), admit=admit)
     with _control(options, store, url, term, ending) as (control, deps), ExitStack() as while_up:
         local_token(options.home, store.tokens, deps.clock.now_ms())
         for warning in _warnings(options, control, store):
@@ -296,6 +299,7 @@ def _backend(options: Options, leadership: Leadership) -> LocalBackend:
         leadership=leadership,
         settings=node_settings(options.settings, is_shared=options.layout.is_shared),
         engines=options.engines,
+        admit=options.admit,
     )
 
 
@@ -315,7 +319,7 @@ def _agents(options: Options, backend: LocalBackend) -> Agents:
     warn(missing_descriptors(len(elsewhere)))
     return Agents(
         switchboard=backend.switchboard,
-        files=MirroredFiles(options.home, backend.has_run),
+        files=MirroredFiles(options.home, backend.has_run, backend.output_told),
         expects=lambda node: node in elsewhere or backend.expects(node),
     )
 

@@ -32,9 +32,9 @@ class AgentServer:
         port = self._server.servers[0].sockets[0].getsockname()[1]
         self.url = f"http://127.0.0.1:{port}"
 
-    def serve(self, home: Path, backend: LocalBackend) -> None:
-        """Take agents for this backend."""
-        files = MirroredFiles(home, backend.has_run)
+    def serve(self, home: Path, backend: LocalBackend, files: MirroredFiles | None = None) -> None:
+        """Take agents for this backend from now on."""
+        files = files or MirroredFiles(home, backend.has_run, backend.output_told)
         self._served.append(Agents(switchboard=backend.switchboard, files=files, expects=lambda _: True))
 
     def close(self) -> None:
@@ -48,10 +48,10 @@ def _app(served: list[Agents]) -> FastAPI:
 
     @app.websocket("/v1/agents/{node}")
     async def connect(websocket: WebSocket, node: str) -> None:
-        await join_agent(websocket, served[0], NodeName(node), "", closing)
+        await join_agent(websocket, served[-1], NodeName(node), "", closing)
 
     @app.websocket("/v1/agents/{node}/dials/{number}")
     async def dial(websocket: WebSocket, node: str, number: str) -> None:
-        await join_dial(websocket, served[0], NodeName(node), number, closing)
+        await join_dial(websocket, served[-1], NodeName(node), number, closing)
 
     return app

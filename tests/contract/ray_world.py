@@ -38,7 +38,7 @@ class RayWorld(SlurmWorld):
         for allocation in self._real._allocations._register.by_id.values():
             if not allocation.is_over:
                 self._ray.cancel(allocation.id)
-        self._wait(lambda: not any(self._cluster.agents(node) for node in self._cluster.nodes))
+        self._wait(lambda: not any(self._cluster.processes_on(node) for node in self._cluster.nodes))
         self._real.close()
         self._server.close()
         for node in self._off:

@@ -169,6 +169,7 @@ def heard(world: World) -> list[ObservedEvent]:
     return list(world.poll())
 
 
+@pytest.mark.on_engines
 def test_a_gang_is_started_and_its_exits_are_reported(world: World) -> None:
     world.send(start())
     assert heard(world) == up()
@@ -220,6 +221,7 @@ def test_stopping_and_killing_twice_is_once(world: World) -> None:
     assert heard(world) == [*left, *left]
 
 
+@pytest.mark.on_engines
 def test_a_worker_that_ignores_a_stop_does_not_survive_a_kill(world: World) -> None:
     world.script(JOB, IGNORES_STOP)
     world.send(start())
@@ -244,6 +246,7 @@ def test_workers_that_were_never_started_are_said_not_to_exist(world: World) -> 
     assert heard(world) == []
 
 
+@pytest.mark.on_engines
 def test_a_newer_attempt_ends_what_is_left_of_the_older(world: World) -> None:
     world.script(JOB, IGNORES_STOP)
     world.send(start())
@@ -268,6 +271,7 @@ def test_a_command_for_an_older_attempt_starts_and_ends_nothing(world: World) ->
     assert world.alive(JOB) == (0, 1)
 
 
+@pytest.mark.on_engines
 def test_gpus_that_are_in_use_are_not_given_to_another_job(world: World) -> None:
     """A control plane with an older database may not know that they are."""
     world.script(JOB, RUNS_ON)
@@ -286,6 +290,7 @@ def test_gpus_that_are_in_use_are_not_given_to_another_job(world: World) -> None
     assert world.alive(other.job) == (0, 1)
 
 
+@pytest.mark.on_engines
 def test_a_lost_node_is_reported_and_its_workers_are_not(world: World) -> None:
     world.script(JOB, RUNS_ON)
     world.send(start())

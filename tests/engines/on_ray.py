@@ -1,11 +1,13 @@
-"""A server that people started with `muster up`, over a real Ray. It and its test are in the namespace of Ray."""
+"""A server over a real Ray with two racks. It and its test are in the namespace of Ray."""
 
-import sys
+import subprocess
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from tests.e2e.conftest import eventually
-from tests.engines.conftest import OnSlurm
-from tests.ray_cluster import ADDRESS, RayCluster
+from tests.engines.server import OnEngine
+from tests.ray_cluster import ADDRESS, RayCluster, ray_python
 
 CONFIGURATION = """
 [server]
@@ -21,39 +23,58 @@ output = "OUTPUT"
 levels = {rack = "rack"}
 """
 
+OTHERS = """
+import ray, sys, time
+ray.init("127.0.0.1:6379", log_to_driver=False, logging_level="ERROR")
+class Other:
+    pass
+count, gpus = int(sys.argv[1]), int(sys.argv[2])
+kept = [ray.remote(Other).options(num_gpus=gpus, num_cpus=0).remote() for _ in range(count)]
+ray.get([each.__ray_ready__.remote() for each in kept])
+print("there", flush=True)
+sys.stdin.read()
+"""
+
 
 @dataclass(kw_only=True)
-class OnRay(OnSlurm):
+class OnRay(OnEngine):
     """A server, and the Ray below it."""
 
-    cluster: RayCluster  # type: ignore[assignment]
+    cluster: RayCluster
     address: str = ADDRESS
 
-    def up(self, port: int = 0) -> str:
-        """Start the server; what it says."""
-        text = CONFIGURATION.replace("PORT", str(port)).replace("ADDRESS", self.address)
-        text = text.replace("DRIVER", self.cluster.python).replace("PYTHON", sys.executable)
-        file = self.shell.folder / "muster.toml"
-        file.write_text(text.replace("OUTPUT", str(self.shell.folder)), "utf-8")
-        done = self.shell.run("up", "-d", "--config", str(file))
-        assert done.returncode == 0, done.stderr
-        return done.stderr + (self.shell.home / "server.log").read_text("utf-8")
+    prints = "$(env | grep -c ^RAY_) of Ray"
 
-    def await_output(self, job: str, rank: str, text: str) -> None:
-        """Wait until what a worker has printed is here, which is a moment after it has printed it."""
-        eventually(lambda: text in self.shell.type("logs", job, "--rank", rank).stdout, what=f"{text!r} was printed")
+    def configuration(self) -> str:
+        text = CONFIGURATION.replace("ADDRESS", self.address).replace("DRIVER", self.cluster.python)
+        return text.replace("OUTPUT", str(self.shell.folder))
 
-    def await_ready(self, *nodes: str) -> None:
-        """Wait until nodes take work."""
-        for node in nodes or self.cluster.nodes:
-            eventually(lambda: self.nodes()[node]["state"] == "ready", what=f"{node} takes work")  # noqa: B023
+    def runs(self) -> Collection[object]:
+        return {script.parent.name.rpartition("-")[0] for script in self.cluster.scratch.glob("muster-*/run.sh")}
+
+    def printed(self, job: str) -> str:
+        assert [node for node in self.machines if self.cluster.processes_on(node)] == self.placed(job)
+        return "0 of Ray"
+
+    @contextmanager
+    def others(self, gpus: int) -> Iterator[None]:
+        command = [str(ray_python()), "-c", OTHERS, str(len(self.machines)), str(gpus)]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as others:
+            assert others.stdin is not None
+            assert others.stdout is not None
+            assert others.stdout.readline() == "there\n"
+            yield
+            others.stdin.close()
+
+    @contextmanager
+    def without(self, node: str) -> Iterator[None]:
+        self.cluster.switch_off(node)
+        try:
+            yield
+        finally:
+            self.cluster.start_node(node)
 
     def await_nothing_left(self) -> None:
-        """Wait until nothing of an allocation runs any more, or lies around, and no record is left."""
-        eventually(lambda: not self._running(), what="nothing runs on any node")
-        eventually(lambda: not list(self.shell.home.glob("allocations/*.json")), what="no allocation is remembered")
-        homes = self.cluster.scratch
-        eventually(lambda: not list(homes.glob("muster-*/run.sh")), what="no home is left")
-
-    def _running(self) -> list[int]:
-        return [process for node in self.cluster.nodes for process in self.cluster.agents(node)]
+        eventually(lambda: not any(map(self.cluster.processes_on, self.machines)), what="nothing runs on any node")
+        self.await_no_record()
+        eventually(lambda: not list(self.cluster.scratch.glob("muster-*/run.sh")), what="no home is left")

@@ -8,7 +8,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,6 +62,29 @@ class KubeCluster:
     def patch_node(self, name: str, change: Mapping[str, Any]) -> None:
         """What an administrator changes about a node."""
         assert self.admin.patch(f"/api/v1/nodes/{name}", change)
+
+    def processes_on(self, node: str) -> Iterable[int]:
+        """Everything that a node runs in pods."""
+        return self.kubelets.processes(node)
+
+    def switch_off(self, node: str) -> None:
+        """A machine dies."""
+        self.kubelets.power_off(node)
+
+    def switch_on(self, node: str) -> None:
+        """It is back, and may have pods."""
+        self.kubelets.wake(node)
+        self.wait(lambda: self.is_ready(node), f"{node} is back")
+
+    def evict_from(self, node: str) -> str | None:
+        """Evict a pod of a gang from a node; its name, if there was one."""
+        names = [pod["metadata"]["name"] for pod in self.list("pods") if pod["spec"].get("nodeName") == node]
+        if not names:
+            return None
+        target = {"type": "DisruptionTarget", "status": "True", "reason": "EvictionByEvictionAPI", "message": "drained"}
+        self.admin.status(self.path("pods", names[0]), {"conditions": [target]})
+        self.admin.remove(self.path("pods", names[0]))
+        return str(names[0])
 
     def end_gangs(self) -> None:
         """Delete whatever there is of Muster, and wait until it is gone."""

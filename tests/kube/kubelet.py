@@ -139,26 +139,6 @@ class Kubelets:
                     found.append(int(environ.parent.name))
         return found
 
-    def agents(self, node: str) -> list[int]:
-        """The agents on a node, and not the supervisors that they have begun as copies of themselves."""
-        found = [process for process in self.processes(node) if _is_agent(process)]
-        return [process for process in found if _parent(process) not in found]
-
-    def kill_agent(self, node: str) -> bool:
-        """Kill the agents on a node; True if there were any."""
-        found = self.agents(node)
-        for process in found:
-            _signal(process, signal.SIGKILL)
-        return bool(found)
-
-    def kill_supervisor(self, node: str) -> bool:
-        """Kill the supervisors on a node; True if there were any."""
-        copies = [process for process in self.processes(node) if _is_agent(process)]
-        found = [process for process in copies if process not in self.agents(node)]
-        for process in found:
-            _signal(process, signal.SIGKILL)
-        return bool(found)
-
     def output(self, pod: str) -> str:
         """What the first process of a pod has said."""
         return "".join(
@@ -330,20 +310,6 @@ def _body(body: Mapping[str, Any]) -> PodBody:
 def _path(pod: PodBody) -> str:
     about = pod.body["metadata"]
     return f"/api/v1/namespaces/{about['namespace']}/pods/{about['name']}"
-
-
-def _is_agent(process: int) -> bool:
-    """True for the Python of an agent, and not for the shell that begins it anew."""
-    with suppress(OSError):
-        words = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
-        return b"--post" in words and b"python" in os.path.basename(words[0])
-    return False
-
-
-def _parent(process: int) -> int:
-    with suppress(OSError):
-        return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
-    return 0
 
 
 def _signal(process: int, number: signal.Signals) -> None:

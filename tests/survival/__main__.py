@@ -48,7 +48,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--where", choices=tuple(GROUNDS), default="local", help="where the training runs")
     parser.add_argument(
-        "--only", default="", help=f"kinds of kills, by commas: {', '.join(STRIKES)}, and those of Slurm"
+        "--only", default="", help=f"kinds of kills, by commas: {', '.join(STRIKES)}, and those of engines"
     )
     parser.add_argument("--fsdp", action="store_true", help="shard the model over the processes")
     parser.add_argument("--results", type=Path, default=Path("build/survival.jsonl"))

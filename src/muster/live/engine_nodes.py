@@ -1,7 +1,7 @@
 """The nodes that engines have, joined with those that are described: asked for at the start, and kept for the next one.
 
 An engine that does not answer at the start has the nodes that it had last. So what runs there is not forgotten, and
-everything else goes on.
+everything else goes on. Nodes that an engine gets later join the cluster then.
 """
 
 import json
@@ -49,7 +49,7 @@ def with_engine_nodes(layout: Layout, uses: Sequence[EngineUse], home: Path) -> 
             else:
                 taken.add(node.name)
                 kept.append(node)
-    cluster = _joined(layout.cluster, kept, tuple(level for use in uses for level in use.levels))
+    cluster = _joined(layout.cluster, kept, uses)
     return replace(layout, cluster=cluster, notes=(*layout.notes, *notes))
 
 
@@ -60,9 +60,7 @@ def _nodes(use: EngineUse, home: Path, notes: list[str]) -> tuple[Node, ...]:
         nodes = tuple(evolve(each.node, pool=use.pool, state=NodeState.READY) for each in use.engine.inventory())
     except EngineSilent as silent:
         last = _read(path, use)
-        what = (
-            f"its {len(last)} nodes are those that it had last" if last else "it has no nodes until a restart of Muster"
-        )
+        what = f"its {len(last)} nodes are those that it had last" if last else "its nodes join once it answers"
         notes.append(f"engine {use.engine.name}: {silent}; {what}")
         return last
     nodes = (*nodes, *_still_used(nodes, path, use, home))
@@ -79,9 +77,35 @@ def _still_used(nodes: Iterable[Node], path: Path, use: EngineUse, home: Path) -
     return (node for node in _read(path, use) if node.name in used and node.name not in present)
 
 
-def _joined(cluster: ClusterSpec, nodes: Iterable[Node], names: tuple[LevelName, ...]) -> ClusterSpec:
-    """One cluster of nodes that are described and nodes that engines have."""
-    known = tuple(nodes)
+class Newcomers:
+    """Takes in nodes that engines get while Muster runs, into the levels that the cluster has."""
+
+    def __init__(self, cluster: ClusterSpec, uses: Sequence[EngineUse], home: Path) -> None:
+        self._levels = cluster.levels
+        self._engine_of = {node.name: node.engine for node in cluster.nodes}
+        self._uses = {use.engine.name: use for use in uses}
+        self._home = home
+        self._refused: set[NodeName] = set()
+
+    def __call__(self, node: Node) -> Node | None:
+        """A node as the cluster has it from now on; None if another engine has a node of this name."""
+        use = self._uses[node.engine]
+        if self._engine_of.setdefault(node.name, node.engine) != node.engine:
+            if node.name not in self._refused:
+                self._refused.add(node.name)
+                _log.warning("another engine has a node of this name", extra={"node": node.name, "engine": node.engine})
+            return None
+        node = evolve(node, pool=use.pool, state=NodeState.READY)
+        path = Home(self._home).engine_nodes(use.engine.name)
+        _write(path, (*(each for each in _read(path, use) if each.name != node.name), node))
+        is_below = ENGINE_LEVEL in self._levels
+        domains = _aligned(node.domains, node.engine, len(self._levels) - is_below)
+        return evolve(node, domains=(str(node.engine), *domains) if is_below else domains)
+
+
+def _joined(cluster: ClusterSpec, nodes: Iterable[Node], uses: Sequence[EngineUse]) -> ClusterSpec:
+    """One cluster of nodes that are described and nodes that engines have, or may get."""
+    known, names = tuple(nodes), tuple(level for use in uses for level in use.levels)
     levels = tuple(level for level in cluster.levels if level != ENGINE_LEVEL)
     has_engine_level = len(levels) < len(cluster.levels)
     if not levels:
@@ -91,7 +115,8 @@ def _joined(cluster: ClusterSpec, nodes: Iterable[Node], names: tuple[LevelName,
         for node in cluster.nodes
     )
     given = (evolve(node, domains=_aligned(node.domains, node.engine, len(levels))) for node in known)
-    return under_engines(evolve(cluster, levels=levels, nodes=(*described, *given)))
+    whole = evolve(cluster, levels=levels, nodes=(*described, *given))
+    return under_engines(whole, (use.engine.name for use in uses))
 
 
 def _level_names(nodes: tuple[Node, ...], names: tuple[LevelName, ...]) -> tuple[LevelName, ...]:

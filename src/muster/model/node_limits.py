@@ -163,6 +163,10 @@ count minutes. Muster ends jobs by itself; this is for when it cannot."""
 ALLOCATION_END_S = 15.0
 """How long an allocation may take to end by itself once nothing of it is needed. Then it is cancelled."""
 
+OUTPUT_SEND_S = 60.0
+"""How long the last of what workers have printed may take from the node of an allocation to the control plane. The node
+is held until then. What has not arrived by then is lost, and said to be."""
+
 ALLOCATION_SILENCE_S = 120.0
 """How long an agent of a running allocation may be away. It tries to connect every five seconds, so by then its node
 hangs or cannot reach the control plane, and the allocation is ended."""

@@ -7,8 +7,11 @@ from muster.worker.records.register import Register
 from muster.worker.service import Message
 
 
-def greeting(context: NodeContext, register: Register, *, pid: int) -> Message:
-    """What it is, which messages it knows, and the newest that it has heard of every job."""
+def greeting(context: NodeContext, register: Register, *, pid: int, stays: bool) -> Message:
+    """What it is, which messages it knows, and the newest that it has heard of every job.
+
+    One that does not stay on its node has an agent that tells whether all output has arrived.
+    """
     root = context.cgroup_root
     gangs = register.gangs.values()
     return {
@@ -24,6 +27,7 @@ def greeting(context: NodeContext, register: Register, *, pid: int) -> Message:
         "probes": True,
         "containers": True,
         "pulls_ahead": True,
+        "tells_behind": not stays,
         "gangs": [[gang.job, gang.attempt, gang.generation, gang.port, list(gang.seats)] for gang in gangs],
         "doomed": [[seat.job, seat.attempt, seat.rank] for seat in register.doomed.values()],
     }

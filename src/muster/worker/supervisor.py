@@ -29,6 +29,10 @@ What a viewer of a terminal sends              what it receives
     {"input": base64}, {"resize": [rows, columns]} what that does to the terminal
                                                    {"over": reason}
 
+What the agent of an allocation sends          what it receives
+    {"token": …, "as": "agent"}                    {"over": true} once nothing runs any more: see `last_output`
+    {"sent": true}                                 nothing: the supervisor may end
+
 Who runs a command beside a worker sends       what they receive
     {"token": …, "as": "beside", "job": …,         {"output": base64}, then {"over": reason, "code": n}; without a code
      "rank": n, "run": line, "terminal": …}        the command was not started
@@ -48,6 +52,7 @@ from muster.worker.containers.node_containers import NodeContainers
 from muster.worker.containers.settings import ContainerSettings
 from muster.worker.control_presence import ControlPresence
 from muster.worker.greeting import greeting
+from muster.worker.last_output import LastOutput
 from muster.worker.launch.launch_spec import Meeting, NodeContext
 from muster.worker.launch.secret_files import given_by
 from muster.worker.launch.working_copies import WorkingCopies, copy_name
@@ -113,6 +118,7 @@ class Supervisor:
         self._done: list[int] = []
         self._retry: Timer | None = None
         self._is_ending = self._is_retiring = False
+        self._last_output = LastOutput(self.loop, is_awaited=while_lives is not None)
         self._ends_on = ends_on
         companions = Companions()
         self._containers = NodeContainers(
@@ -207,7 +213,9 @@ class Supervisor:
         if self._is_retiring and is_idle and not self._journal.register.reports:
             self._end()
         if self._is_ending and is_idle:
-            self.loop.stop()
+            self._last_output.over()
+            if self._last_output.is_sent:
+                self.loop.stop()
 
     def _copies_in_use(self) -> frozenset[str]:
         return frozenset(copy_name(seat.job, seat.attempt) for seat in self._journal.register.living())
@@ -261,6 +269,10 @@ class Supervisor:
             case {"token": _, "as": "beside", "job": str(job), "rank": int(rank), "run": str(line)}:
                 asked = SideRequest(line=line, has_terminal=message.get("terminal") is True)
                 self._side_commands.begin(connection, self._pool.worker_of(JobId(job), rank), asked)
+            case {"token": _, "as": "agent"}:
+                self._last_output.begin(connection)
+            case {"sent": _}:
+                self._last_output.heard(connection)
             case _ if connection is self._control:
                 self._presence.heard()
                 self._take(connection, message)
@@ -295,7 +307,10 @@ class Supervisor:
         self._done.clear()
         register = self._journal.register
         losses = {"lost": self._lost, "lost_after": self._lost_after}
-        hello, gangs = {**greeting(self._context, register, pid=self._identity.pid), **losses}, register.gangs
+        hello, gangs = (
+            {**greeting(self._context, register, pid=self._identity.pid, stays=self._last_output.is_sent), **losses},
+            register.gangs,
+        )
         if protocol < PROTOCOL:
             hello["alive"] = [gang.alive for gang in gangs.values() if not gang.is_over]
             self._untold = None

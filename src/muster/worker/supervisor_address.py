@@ -21,6 +21,14 @@ class SupervisorAddress:
     token: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SupervisorLine:
+    """A connection to the supervisor, and what it wants to be shown."""
+
+    channel: socket.socket
+    token: str
+
+
 def supervisor_address(folder: Path) -> SupervisorAddress | None:
     """The supervisor of a node, if it is alive; never another process that has its pid by now."""
     try:
@@ -59,3 +67,10 @@ def reach(folder: Path) -> socket.socket | None:
         channel.close()
         return None
     return channel
+
+
+def supervisor_line(folder: Path) -> SupervisorLine | None:
+    """A connection to the supervisor that lives, if it accepts one."""
+    found = supervisor_address(folder)
+    channel = None if found is None else reach(folder)
+    return None if found is None or channel is None else SupervisorLine(channel=channel, token=found.token)

@@ -11,9 +11,9 @@ from muster.backends.allocations.engine import (
     EngineSilent,
     SeenAllocation,
 )
-from muster.live.engine_nodes import EngineUse, with_engine_nodes
+from muster.live.engine_nodes import EngineUse, Newcomers, with_engine_nodes
 from muster.live.layout import NOTHING, Layout
-from muster.model.ids import DEFAULT_POOL, EngineName, JobId, LevelName, NodeName
+from muster.model.ids import DEFAULT_POOL, ENGINE_LEVEL, EngineName, JobId, LevelName, NodeName
 from muster.model.job import Worker
 from muster.model.node import ClusterSpec, Node
 
@@ -117,3 +117,28 @@ def test_a_level_that_somebody_has_named_is_there_whatever_the_nodes_are(tmp_pat
 def test_a_level_that_nobody_has_named_and_that_says_nothing_is_left_out(tmp_path: Path) -> None:
     assert joined(tmp_path, (PretendedEngine("a", ("r1",), ("r1",)), ())).cluster.levels == ()
     assert joined(tmp_path, (PretendedEngine("a", ("r1",), ("r2",)), ())).cluster.levels == ("switch",)
+
+
+def a_newcomer(name: str, engine: PretendedEngine, *domains: str) -> Node:
+    return Node(name=NodeName(name), gpus=8, domains=domains, engine=engine.name)
+
+
+def test_a_node_that_joins_later_is_below_the_levels_of_the_cluster_and_there_at_the_next_start(tmp_path: Path) -> None:
+    one, other = PretendedEngine("a", ("r1",), ("r2",)), PretendedEngine("b", ("r3",))
+    uses = [EngineUse(engine=each, pool=DEFAULT_POOL, levels=(LevelName("rack"),)) for each in (one, other)]
+    cluster = joined(tmp_path, (one, ("rack",)), (other, ("rack",))).cluster
+    admit = Newcomers(cluster, uses, tmp_path)
+    joining = admit(a_newcomer("a-9", one, "root", "r4"))
+    assert joining is not None
+    assert joining.domains == ("a", "r4")
+    assert admit(a_newcomer("a-1", other, "r1")) is None  # another engine has this name
+    one.is_silent = True
+    assert names(joined(tmp_path, (one, ("rack",)), (other, ("rack",)))) == ["a-0", "a-1", "a-9", "b-0"]
+
+
+def test_an_engine_that_was_never_heard_has_its_place_in_the_topology_all_the_same(tmp_path: Path) -> None:
+    one, silent = PretendedEngine("a", ("r1",)), PretendedEngine("b", ("r3",))
+    silent.is_silent = True
+    layout = joined(tmp_path, (one, ("rack",)), (silent, ("rack",)))
+    assert layout.cluster.levels == (ENGINE_LEVEL, "rack")
+    assert layout.notes == ("engine b: it hangs; its nodes join once it answers",)

@@ -29,13 +29,23 @@ _NAME = re.compile(
 class MirroredFiles:
     """The copies of one home. May be used on any thread, one at a time for each node; calls wait for the disk."""
 
-    def __init__(self, home: Path, has_run: Callable[[NodeName, JobId], bool]) -> None:
-        """`has_run` says whether a job has or had workers on a node."""
+    def __init__(
+        self,
+        home: Path,
+        has_run: Callable[[NodeName, JobId], bool],
+        told: Callable[[NodeName, int], None] = lambda _node, _behind: None,
+    ) -> None:
+        """`has_run` says whether a job has or had workers on a node; `told` hears how many bytes are missing here."""
         self._logs = Home(home).logs
         self._has_run = has_run
+        self._told = told
 
     def take(self, node: NodeName, message: Mapping[str, object]) -> dict[str, object] | None:
         """Do what an agent says about a file; what to answer, or None for a message that makes no sense."""
+        behind = message.get("behind")
+        if isinstance(behind, int):
+            self._told(node, behind)
+            return {"behind": behind}
         name = message.get("file")
         found = _NAME.fullmatch(name) if isinstance(name, str) else None
         if found is None:

@@ -20,7 +20,8 @@ from muster.backends.allocations.calls import EngineCalls, EngineSeen, EngineUnh
 from muster.backends.allocations.doubts import Doubts
 from muster.backends.allocations.engine import AllocationEngine, AllocationId, AllocationPhase, SeenAllocation
 from muster.backends.allocations.link import AllocationLink
-from muster.backends.allocations.node_watch import NodeWatch
+from muster.backends.allocations.lost_output import say_lost
+from muster.backends.allocations.node_watch import Admit, NodeWatch
 from muster.backends.allocations.posts import new_id, post_of
 from muster.backends.allocations.register import AllocationRegister
 from muster.backends.allocations.requests import request_for
@@ -37,6 +38,7 @@ from muster.model.node_limits import (
     ALLOCATION_LOOK_MS,
     ALLOCATION_SILENCE_S,
     ENGINE_LOOK_MS,
+    OUTPUT_SEND_S,
 )
 from muster.model.records import evolve
 from muster.worker.launch.devices import conflict
@@ -62,7 +64,10 @@ class BackendParts:
 class Allocations:
     """All allocations of one control plane."""
 
-    def __init__(self, home: Path, engines: Sequence[AllocationEngine], around: BackendParts) -> None:
+    def __init__(
+        self, home: Path, engines: Sequence[AllocationEngine], around: BackendParts, admit: Admit = lambda _: None
+    ) -> None:
+        """`admit` takes in nodes that engines get later."""
         self._home = home
         self._around = around
         self._book = AllocationBook(home)
@@ -71,7 +76,7 @@ class Allocations:
             self._open_post,
             around.nodes.close_post,
         )
-        self._watch = NodeWatch(around.reports.tell, self._register.links_on)
+        self._watch = NodeWatch(around.reports.tell, self._register.links_on, admit)
         self._doubts = Doubts(around.reports.report)
         self._unasked: list[tuple[EngineAllocation, StartWorkers]] = []
         """Requests that wait for the end of an older attempt."""
@@ -304,8 +309,10 @@ class Allocations:
             end = allocation.end(worker, at_ms=at_ms, generation=generation, seen=seen, was_up=was_up)
             allocation.ends[worker.rank] = end
             self._around.reports.report(post, end, 0)
-        for post in allocation.posts:
-            self._register.close(post)
+        for link in self._register.links_of(allocation):
+            if link.has_output_left:
+                say_lost(self._home, allocation, link.real_node, link.behind)
+            self._register.close(link.node.name)
         self._ask()
 
     def _doom(self, allocation: EngineAllocation) -> None:
@@ -313,15 +320,16 @@ class Allocations:
         if not allocation.is_doomed:
             allocation.is_doomed, allocation.since_s = True, time.monotonic()
             self._doubts.drop(allocation)
-            if not all(link.is_up for link in self._register.links_of(allocation)):
-                self._unwant(allocation)
-            else:
-                self._around.loop.after(0, lambda: self._end_doomed(allocation))  # after the command
+            self._look(allocation)  # it is ended with the answer, after the command
 
     def _end_doomed(self, allocation: EngineAllocation) -> None:
-        for link in self._register.links_of(allocation):
-            link.end_now()
-        self._look(allocation)
+        """End what talks, which sends its output first. Once nothing of it talks, the engine ends the rest."""
+        links = self._register.links_of(allocation)
+        for link in links:
+            if link.is_up and not link.is_told_to_end:
+                link.end_now()
+        if not any(link.is_up for link in links) and not all(link.is_told_to_end for link in links):
+            self._unwant(allocation)
 
     def _unwant(self, allocation: EngineAllocation) -> None:
         if allocation.is_unwanted or allocation.is_over:
@@ -341,12 +349,15 @@ class Allocations:
                 self._book.forget(allocation.id)
             return
         links = self._register.links_of(allocation)
+        if allocation.is_doomed:
+            self._end_doomed(allocation)
         if allocation.is_done and is_recorded and not allocation.is_doomed:
             if not any(link.is_told_to_end for link in links):
                 allocation.since_s = time.monotonic()
             for link in links:
                 link.end_orderly()
-        is_overdue = allocation.since_s and time.monotonic() - allocation.since_s > ALLOCATION_END_S
+        patience_s = ALLOCATION_END_S + (OUTPUT_SEND_S if any(link.has_output_left for link in links) else 0)
+        is_overdue = allocation.since_s and time.monotonic() - allocation.since_s > patience_s
         is_to_end = allocation.is_doomed or (allocation.is_done and is_recorded)
         if is_to_end and is_overdue:
             self._unwant(allocation)

@@ -11,6 +11,15 @@ from muster.worker.launch.runtime_folder import HOT, SCRATCH, SCRATCH_PARENT
 TRIES_MOST = 20
 """How often an agent that ends by itself is begun anew."""
 
+NO_PYTHON = 127
+"""The exit code of the script where nothing can run an agent. To try again would not help."""
+
+
+def no_python(where: str, python: str, engine: str) -> str:
+    """What people are told then, and what to do."""
+    wanted = f"{where} {python} that is Python 3.11 or newer"
+    return f"{wanted}: install it, or say `python` of the engine {engine} in muster.toml"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentDelivery:
@@ -47,6 +56,8 @@ def kept_running(
     return f"""export {HOT}="${{{SCRATCH}:-{SCRATCH_PARENT}}}/muster-$(id -u)-{arrival.mark}-{node}/hot"
 tries=0
 until {arrival.python} {agent} {options} --url {shlex.quote(arrival.urls)} --token-file "{sent}/token"{ca}; do
+    {arrival.python} -S -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null
+    case $? in 1|126|127) exit {NO_PYTHON} ;; esac
     tries=$((tries + 1))
     [ "$tries" -lt {TRIES_MOST} ] || exit 1
     sleep 1

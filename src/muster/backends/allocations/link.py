@@ -44,6 +44,8 @@ class AllocationLink(AgentLink):
         self.real_node = node
         self.is_told_to_end = False
         """True once its supervisor was told to end."""
+        self.behind: int | None = None
+        """How many bytes of what was printed there have not come, as its agent says when all has ended."""
         self._engine_address = address
         self._silent_since_s = time.monotonic()
 
@@ -71,6 +73,11 @@ class AllocationLink(AgentLink):
     def is_awaited(self) -> bool:
         """True while its agent may not have had the time to connect, as after a restart of the control plane."""
         return not self.has_greeted and self.silent_s < AGENT_RETURN_S
+
+    @property
+    def has_output_left(self) -> bool:
+        """True while something that was printed there may not have come."""
+        return self.has_greeted and self.behind != 0 and bool(self.hello.get("tells_behind"))
 
     def open(self) -> None:
         """Wait for the agent, for as long as the allocation lasts."""

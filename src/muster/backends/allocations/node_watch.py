@@ -18,6 +18,9 @@ from muster.model.node import Node, NodeState
 from muster.model.node_limits import ENGINE_NODES_S, ENGINE_SILENCE_S
 from muster.model.records import evolve
 
+Admit = Callable[[Node], Node | None]
+"""A node that an engine has, and that is not known yet, as the cluster takes it in; None if it does not."""
+
 
 @dataclass(slots=True, kw_only=True)
 class _Watched:
@@ -36,10 +39,14 @@ class NodeWatch:
     """All nodes of all engines."""
 
     def __init__(
-        self, tell: Callable[[ObservedEvent], None], posts_on: Callable[[NodeName], Sequence[AllocationLink]]
+        self,
+        tell: Callable[[ObservedEvent], None],
+        posts_on: Callable[[NodeName], Sequence[AllocationLink]],
+        admit: Admit,
     ) -> None:
         self._tell = tell
         self._posts_on = posts_on
+        self._admit = admit
         self._nodes: dict[NodeName, _Watched] = {}
         self._heard_s: dict[EngineName, float] = {}
         """When each engine was last heard, by a monotonic clock."""
@@ -101,6 +108,9 @@ class NodeWatch:
         self._heard_s[engine] = time.monotonic()
         living = [each for each in allocations if not each.is_over]
         seen = {each.node.name: each for each in found}
+        for new in seen.values():
+            if new.node.name not in self._nodes and new.node.state is not NodeState.DOWN:
+                self._join(new)
         for name, watched in self._nodes.items():
             if watched.node.engine == engine:
                 each = seen.get(name)
@@ -109,6 +119,12 @@ class NodeWatch:
                 else:
                     watched.address = each.address
                     self._see(watched, each, [allocation for allocation in living if name in allocation.nodes])
+
+    def _join(self, now: EngineNode) -> None:
+        """An engine has a node that it did not have before. With the look at all nodes it is told of."""
+        node = self._admit(now.node)
+        if node is not None:
+            self._nodes[node.name] = _Watched(node=node, address=now.address)
 
     def _see(self, watched: _Watched, now: EngineNode, allocations: list[EngineAllocation]) -> None:
         if now.node.state is NodeState.DOWN:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from muster.backends.allocations.adapter import EngineAdapter
 from muster.backends.allocations.delivery import AgentDelivery
 from muster.backends.allocations.engine import (
     AllocationId,
@@ -26,7 +27,7 @@ from muster.backends.kubernetes.nodes import down_nodes, gpu_resource, nodes_of
 from muster.backends.kubernetes.pods import ALLOCATION, MARK, PodEnd, PodSeen, pod_from
 from muster.backends.kubernetes.settings import KubernetesSettings
 from muster.backends.kubernetes.watched import WatchedList
-from muster.model.ids import EngineName, NodeName
+from muster.model.ids import NodeName
 
 TRIES = 3
 """How often an object is asked for whose answer was lost. It has a name, so it is there once at the most."""
@@ -56,7 +57,7 @@ def node_from(body: Mapping[str, Any]) -> NodeSeen:
     return NodeSeen(uid=about["uid"], version=about["resourceVersion"], body=kept)
 
 
-class KubernetesEngine:
+class KubernetesEngine(EngineAdapter[KubernetesSettings]):
     """One namespace of one cluster."""
 
     def __init__(
@@ -67,9 +68,8 @@ class KubernetesEngine:
         arrival: Callable[[], AgentDelivery],
     ) -> None:
         """`mark` tells the gangs of this Muster from those of others in the same namespace."""
-        self._settings = settings
+        super().__init__(settings, arrival)
         self._mark = mark
-        self._arrival = arrival
         self._api = KubernetesApi(settings.kubeconfig, settings.context)
         self._nodes = WatchedList(self._api, "/api/v1/nodes", node_from)
         self._pods = WatchedList(self._api, "/api/v1/pods", pod_from)
@@ -78,11 +78,6 @@ class KubernetesEngine:
         """By allocation, since when one of its pods has been unable to run, by a monotonic clock."""
         self._ends: dict[str, PodEnd] = {}
         """By service, why its gang ends, as it was said last."""
-
-    @property
-    def name(self) -> EngineName:
-        """What nodes call it."""
-        return self._settings.name
 
     @property
     def runs_images(self) -> bool:

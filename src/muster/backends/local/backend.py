@@ -16,6 +16,7 @@ from pathlib import Path
 from muster.backends.allocations.allocations import Allocations, BackendParts
 from muster.backends.allocations.engine import AllocationEngine
 from muster.backends.allocations.link import AllocationLink
+from muster.backends.allocations.node_watch import Admit
 from muster.backends.base import Beside
 from muster.backends.local.attachment import Attachment
 from muster.backends.local.dispatching import Dispatching
@@ -73,8 +74,9 @@ class LocalBackend(JobFiles):
         options: Sequence[str] = (),
         settings: NodeSettings = EVERYDAY,
         engines: Sequence[AllocationEngine] = (),
+        admit: Admit = lambda _: None,
     ) -> None:
-        """Talk to these nodes. What ran on other nodes of this home is ended first: nothing could reach it any more."""
+        """Talk to these nodes, and to what `admit` takes in later. What ran on others, which none reaches, is ended."""
         super().__init__(home)
         self.on_news = on_news
         self.leads: Callable[[], bool] = lambda: True
@@ -114,7 +116,7 @@ class LocalBackend(JobFiles):
         self._training = TrainingTalk(self._loop, self._links, self._ring)
         self._reports.hear.append(self._training.agreements.reported)
         parts = self._parts()
-        self._allocations = Allocations(home, engines, parts)
+        self._allocations = Allocations(home, engines, parts, admit)
         self._directory.post_of = self._allocations.post_of
         self._dispatching = Dispatching(parts, self._allocations, self._training.agreements, self._services)
         end_supervisors(folder for folder in node_folders(home) if folder.name not in self._links)
@@ -194,6 +196,11 @@ class LocalBackend(JobFiles):
     def expects(self, post: NodeName) -> bool:
         """True for a post of an allocation whose agent may connect. May be called on any thread."""
         return self._nodes.expects(post)
+
+    def output_told(self, post: NodeName, behind: int) -> None:
+        """An agent says how many bytes of what was printed there have not come. May be called on any thread."""
+        self._nodes.output_told(post, behind)
+        self._ring()
 
     def close(self) -> None:
         """Stop talking to supervisors. They and everything they run go on."""

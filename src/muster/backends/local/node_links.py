@@ -75,6 +75,12 @@ class NodeLinks:
         """True for the post of an allocation whose agent may connect. May be called on any thread."""
         return isinstance(self.by_name.get(post), AllocationLink)
 
+    def output_told(self, post: NodeName, behind: int) -> None:
+        """So many bytes of what was printed at a post have not come. May be called on any thread."""
+        link = self.by_name.get(post)
+        if isinstance(link, AllocationLink):
+            link.behind = behind
+
     def close_post(self, post: NodeName) -> None:
         """Nobody talks to this agent any more."""
         self.by_name.pop(post).close()

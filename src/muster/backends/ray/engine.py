@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from muster.backends.allocations.adapter import EngineAdapter
 from muster.backends.allocations.delivery import AgentDelivery
 from muster.backends.allocations.engine import AllocationId, AllocationRequest, EngineNode, SeenAllocation
 from muster.backends.ray.driver import RayDriver
@@ -36,7 +37,7 @@ class RaySettings:
     """The folder on the nodes for what agents say; None throws it away."""
 
 
-class RayEngine:
+class RayEngine(EngineAdapter[RaySettings]):
     """One Ray cluster."""
 
     def __init__(
@@ -48,28 +49,13 @@ class RayEngine:
         booked: Callable[[], Mapping[AllocationId, tuple[NodeName, ...]]],
     ) -> None:
         """`booked` are the allocations of this engine that Muster has written down, with their nodes."""
-        self._settings = settings
+        super().__init__(settings, arrival)
         self._driver = driver
-        self._arrival = arrival
         self._booked = booked
         self._known: dict[NodeName, None] = {}
         """Nodes that were alive once."""
         self._unwanted: dict[AllocationId, None] = {}
         self._looked: tuple[float, Mapping[NodeName, RayNode]] = (float("-inf"), {})
-
-    @property
-    def name(self) -> EngineName:
-        """What nodes call it."""
-        return self._settings.name
-
-    @property
-    def runs_images(self) -> bool:
-        """False: nodes run them with a container runtime of their own."""
-        return False
-
-    def address(self, allocation: AllocationId, node: NodeName) -> str:  # noqa: ARG002
-        """The address of the node."""
-        return ""
 
     def inventory(self) -> tuple[EngineNode, ...]:
         """The nodes of the cluster: those that are alive, and those that were."""

@@ -28,6 +28,7 @@ class KeptAllocation:
     devices: tuple[str, ...]
     is_overdue: bool
     is_orderly: bool
+    lacks_python: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +108,7 @@ def _kept(row: Mapping[str, Any]) -> KeptAllocation:
         devices=tuple(row["devices"]),
         is_overdue=row["is_overdue"],
         is_orderly=row["is_orderly"],
+        lacks_python=row.get("lacks_python") is True,
     )
 
 

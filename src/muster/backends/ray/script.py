@@ -2,7 +2,7 @@
 
 import shlex
 
-from muster.backends.allocations.delivery import AgentDelivery, kept_running
+from muster.backends.allocations.delivery import NO_PYTHON, AgentDelivery, kept_running
 from muster.backends.allocations.engine import AllocationRequest
 from muster.model.ids import NodeName
 
@@ -31,6 +31,7 @@ home=$MUSTER_ALLOCATION_HOME
 code=${{TMPDIR:-/tmp}}/muster-$(id -u)-code
 mkdir "$home/begun" || exit 1
 {said}trap : TERM
+trap '[ $? != {NO_PYTHON} ] || echo {NO_PYTHON} > "$MUSTER_ALLOCATION_DONE"' EXIT
 cd /
 {agent}: > "$MUSTER_ALLOCATION_DONE"
 rm -rf "$home"

@@ -68,6 +68,7 @@ class _Parts:
             over=(*self._absent, *(each for each in self._in(ENDED) if self.entries[each].is_orderly)),
             cause=Cause.TIMEOUT if phase is AllocationPhase.ENDED and self._is_overdue else None,
             because=self._because,
+            is_mistake=phase is AllocationPhase.ENDED and bool(self._without_python),
         )
 
     @property
@@ -80,6 +81,8 @@ class _Parts:
 
     @property
     def _because(self) -> str:
+        if self._without_python:
+            return f"{_named(self._without_python)} has no Python 3.11 or newer as `python` of the engine says"
         killed = [each for each in self._in(ENDED) if not self.entries[each].is_orderly]
         if self._is_overdue:
             return "it was not over when its time was"
@@ -91,6 +94,10 @@ class _Parts:
             return f"its agent on {_named(killed)} was ended"
         lost = (*self.gone, *self.unheard)
         return f"Ray does not reach {_named(lost)}" if lost else ""
+
+    @property
+    def _without_python(self) -> Nodes:
+        return tuple(each for each in self._in(ENDED) if self.entries[each].lacks_python)
 
     @property
     def _is_overdue(self) -> bool:

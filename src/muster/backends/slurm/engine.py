@@ -5,12 +5,12 @@ It needs no rights beyond those of a user who may submit to the partition. The p
 
 import pwd
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from muster.backends.allocations.delivery import AgentDelivery
+from muster.backends.allocations.adapter import EngineAdapter
+from muster.backends.allocations.delivery import NO_PYTHON, AgentDelivery, no_python
 from muster.backends.allocations.engine import (
-    AllocationId,
     AllocationPhase,
     AllocationRequest,
     EngineNode,
@@ -23,7 +23,7 @@ from muster.backends.slurm.jobs import FORMAT, comment_of, rows_of, seen
 from muster.backends.slurm.nodes import nodes_of, switches_of
 from muster.backends.slurm.programs import SlurmPrograms
 from muster.backends.slurm.script import options_of, script_of
-from muster.model.ids import EngineName, NodeName
+from muster.model.ids import EngineName
 from muster.model.job import Cause
 
 CANCELLERS_KEPT = 1_000
@@ -44,7 +44,7 @@ class SlurmSettings:
     """More options for sbatch, as an operator writes them."""
 
 
-class SlurmEngine:
+class SlurmEngine(EngineAdapter[SlurmSettings]):
     """One partition of a Slurm."""
 
     def __init__(
@@ -56,26 +56,13 @@ class SlurmEngine:
         arrival: Callable[[], AgentDelivery],
     ) -> None:
         """`mark` tells the jobs of this Muster from those of others that the same user runs."""
-        self._settings = settings
+        super().__init__(settings, arrival)
         self._programs = programs
         self._mark = mark
-        self._arrival = arrival
         self._cancellers: dict[str, str] = {}
         """By job, who has cancelled it, as far as Slurm's accounting knows."""
-
-    @property
-    def name(self) -> EngineName:
-        """What nodes call it."""
-        return self._settings.name
-
-    @property
-    def runs_images(self) -> bool:
-        """False: its jobs run on the nodes as they are."""
-        return False
-
-    def address(self, allocation: AllocationId, node: NodeName) -> str:  # noqa: ARG002 - as in the port
-        """Jobs are reached where their nodes are."""
-        return ""
+        self._mistakes: dict[str, bool] = {}
+        """By job that failed, whether a node lacked what an agent needs."""
 
     def inventory(self) -> tuple[EngineNode, ...]:
         """The nodes of the partition."""
@@ -126,9 +113,6 @@ class SlurmEngine:
         text = self._asked("squeue", "--me", "--states=all", "--noheader", f"--format={FORMAT}")
         return tuple(self._explained(each) for each in seen(rows_of(text, self._mark())))
 
-    def close(self) -> None:
-        """Nothing is open between calls."""
-
     def _topology(self) -> str:
         try:
             return self._programs.run("scontrol", "-o", "show", "topology")
@@ -143,7 +127,9 @@ class SlurmEngine:
             raise EngineSilent(f"{name}: {refused}") from None
 
     def _explained(self, found: SeenAllocation) -> SeenAllocation:
-        """With who has cancelled it, where Slurm keeps accounts."""
+        """With who has cancelled it, where Slurm keeps accounts, and with what its nodes lack."""
+        if found.phase is AllocationPhase.ENDED and found.cause is Cause.NODE_FAILURE:
+            return self._without_python(found)
         if found.phase is not AllocationPhase.ENDED or found.cause is not Cause.CANCELLED:
             return found
         if found.engine_id not in self._cancellers:
@@ -155,6 +141,23 @@ class SlurmEngine:
         return SeenAllocation(
             id=found.id, engine_id=found.engine_id, phase=found.phase, cause=found.cause, because=because
         )
+
+    def _without_python(self, found: SeenAllocation) -> SeenAllocation:
+        """A job that failed because no agent could be run on a node would fail there again."""
+        if found.engine_id not in self._mistakes:
+            if len(self._mistakes) >= CANCELLERS_KEPT:
+                self._mistakes.clear()
+            self._mistakes[found.engine_id] = self._lacks_python(found.engine_id)
+        if not self._mistakes[found.engine_id]:
+            return found
+        because = no_python("a node of it has no", self._arrival().python, self.name)
+        return replace(found, cause=Cause.ERROR, because=because, is_mistake=True)
+
+    def _lacks_python(self, engine_id: str) -> bool:
+        try:
+            return f"ExitCode={NO_PYTHON}:0" in self._programs.run("scontrol", "-o", "show", "job", engine_id).split()
+        except (RequestRefused, EngineSilent):
+            return False
 
     def _canceller(self, engine_id: str) -> str:
         """The user in `CANCELLED by 1000`; empty where there is no accounting."""

@@ -68,9 +68,13 @@ step() {{
         sh -c {shlex.quote(_task(request, arrival))} < "$sent"
 }}
 {steps}
+code=0
 for process in $steps; do
-    while kill -0 "$process" 2> /dev/null; do wait "$process"; done  # a signal ends a wait early
+    ended=0
+    while kill -0 "$process" 2> /dev/null; do wait "$process"; ended=$?; done  # a signal ends a wait early
+    [ "$ended" = 0 ] || code=$ended
 done
+exit "$code"
 """
 
 

@@ -6,7 +6,7 @@ or in one word as `75x8`: 75 nodes with 8 GPUs each.
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -166,9 +166,9 @@ def cluster_part(value: object, problems: Problems, at: Loc) -> ClusterSpec:
     )
 
 
-def under_engines(cluster: ClusterSpec) -> ClusterSpec:
-    """The same cluster, with its engines as the outermost level if it has several."""
-    if len({node.engine for node in cluster.nodes}) < 2 or ENGINE_LEVEL in cluster.levels:
+def under_engines(cluster: ClusterSpec, more: Iterable[EngineName] = ()) -> ClusterSpec:
+    """The same cluster, with its engines as the outermost level if it has several; `more` may have no nodes yet."""
+    if len({*more, *(node.engine for node in cluster.nodes)}) < 2 or ENGINE_LEVEL in cluster.levels:
         return cluster
     nodes = tuple(evolve(node, domains=(node.engine, *node.domains)) for node in cluster.nodes)
     return evolve(cluster, levels=(ENGINE_LEVEL, *cluster.levels), nodes=nodes)

@@ -6,4 +6,5 @@ stay                 an agent that lives for one attempt, in an allocation of an
 uplink               joins the supervisor with a control plane
 tunnel frames        the connection: a WebSocket, from the standard library alone
 mirror               sends what workers print and measure
+last_sending         keeps the supervisor of an allocation until all of that is sent
 """

@@ -68,6 +68,12 @@ class Mirror:
         files = dict(_files(self._logs))
         return all((copy := self._copies.get(name)) and copy.kept == status.st_size for name, status in files.items())
 
+    @property
+    def behind(self) -> int:
+        """How many bytes the control plane lacks, as far as is known. What it was not asked about counts as lacking."""
+        kept = {name: copy.kept or 0 for name, copy in self._copies.items()}
+        return sum(max(status.st_size - kept.get(name, 0), 0) for name, status in _files(self._logs))
+
     def look(self, say: Say) -> None:
         """Send pieces of files that have grown, as many as may be on their way."""
         now_s = self._clock()

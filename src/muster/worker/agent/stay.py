@@ -1,9 +1,10 @@
 """An agent that lives for one attempt, in an allocation of an engine.
 
 Its supervisor is a child, so that the engine sees and limits everything as parts of one job. It ends when the control
-plane says that everything is known, and then the agent sends what is left of the output and ends, too. An engine that
-ends the allocation signals all processes alike: workers may save themselves, while agent and supervisor stay to report
-it. A control plane that does not want the agent any more, and says so for a while, has started the job elsewhere.
+plane says that everything is known, and the agent has sent what is left of the output; then the agent ends, too. An
+engine that ends the allocation signals all processes alike: workers may save themselves, while agent and supervisor
+stay to report it. A control plane that does not want the agent any more, and says so for a while, has started the job
+elsewhere.
 """
 
 import os
@@ -22,7 +23,7 @@ from muster.worker.agent.uplink import Post, Uplink
 from muster.worker.launch.runtime_folder import remove, runtime_folder, scratch_folder
 from muster.worker.loop import Loop
 from muster.worker.records.journal import JOURNAL
-from muster.worker.supervisor_address import supervisor_address
+from muster.worker.supervisor_address import supervisor_address, supervisor_line
 
 END_SIGNAL = signal.SIGUSR1
 """What ends a supervisor in an allocation."""
@@ -30,9 +31,6 @@ END_SIGNAL = signal.SIGUSR1
 REFUSED_S = 60.0
 """For how long servers have to refuse the agent before it ends what it runs. One that has just started may not know it
 yet."""
-
-SENDING_S = 60.0
-"""How long the last of the output may take. The allocation is held until then."""
 
 LEFT_S = 600
 """After how long what an allocation has left may be removed. A younger one may be about to begin."""
@@ -77,8 +75,6 @@ class _Stay:
         """What the engine has started. It stands for the allocation."""
         self._child: int | None = None
         """The process of the supervisor, if this agent has started it."""
-        self._until_s: float | None = None
-        """Until when the last of the output is sent; None while the supervisor lives."""
         self._uplink = Uplink(post, loop, self._ensure_supervisor, ended=self._supervisor_hung_up)
 
     def run(self) -> int:
@@ -142,23 +138,17 @@ class _Stay:
         return (self._folder / JOURNAL).exists() and not (self._folder / "supervisor.json").exists()
 
     def _supervisor_hung_up(self, tunnel: Tunnel) -> None:
-        """It has ended, or it dropped this connection. In the first case what is left of the output is sent."""
+        """It has ended, or it dropped this connection. In the first case everything is done."""
         self._later(lambda: self._after_supervisor(tunnel))
 
     def _after_supervisor(self, tunnel: Tunnel) -> None:
         if not self._is_child_over and supervisor_address(self._folder) is None:
             self._later(lambda: self._after_supervisor(tunnel))  # it is about to end
         elif self._has_ended:
-            self._send_rest()
-        else:
-            tunnel.close()
-
-    def _send_rest(self) -> None:
-        self._until_s = self._until_s or time.monotonic() + SENDING_S
-        if self._uplink.has_sent_all or time.monotonic() > self._until_s:
+            self._uplink.last_sending.give_up()
             self._loop.stop()
         else:
-            self._later(self._send_rest)
+            tunnel.close()
 
     def _later(self, happen: Callable[[], None]) -> None:
         self._loop.after(LOOK_MS, happen)
@@ -172,6 +162,7 @@ class _Stay:
         if refused_s is None or time.monotonic() - refused_s < REFUSED_S:
             return
         sys.stderr.write("the control plane does not want this agent any more: its attempt is over\n")
+        self._uplink.last_sending.abandon(supervisor_line(self._folder))
         if found is None:
             self._loop.stop()
         else:

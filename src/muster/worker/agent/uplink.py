@@ -9,7 +9,6 @@ at a terminal. The supervisor's token never leaves the node: the agent adds it t
 
 import json
 import os
-import socket
 import sys
 import time
 from collections.abc import Callable
@@ -19,10 +18,11 @@ from pathlib import Path
 from muster.attempt_token import AUTHORITIES
 from muster.home import Home
 from muster.worker.agent.frames import BINARY, TEXT, Frame
+from muster.worker.agent.last_sending import LastSending
 from muster.worker.agent.mirror import Mirror
 from muster.worker.agent.tunnel import CannotOpen, ControlAddress, NotWanted, Tunnel, open_tunnel
 from muster.worker.loop import Loop
-from muster.worker.supervisor_address import reach, supervisor_address
+from muster.worker.supervisor_address import SupervisorLine, supervisor_line
 
 READ_BYTES = 64 << 10
 FIRST_LINE_BYTES = 64 << 10
@@ -85,6 +85,7 @@ class Uplink:
         self._loop = loop
         self._ensure_supervisor = ensure_supervisor
         self._mirror = Mirror(Home(post.home).logs)
+        self.last_sending = LastSending(self._mirror, loop)
         self._tunnel: Tunnel | None = None
         self._tries = 0
         self._told: str | None = None
@@ -101,11 +102,6 @@ class Uplink:
             pause_ms = RETRY_MS[min(self._tries // len(self._post.servers), len(RETRY_MS) - 1)]
             self._tries += 1
             self._loop.after(pause_ms, self.open)
-
-    @property
-    def has_sent_all(self) -> bool:
-        """True when the control plane has everything that workers have printed and measured."""
-        return self._mirror.is_level
 
     def close(self) -> None:
         """Hang up. The supervisor goes on."""
@@ -130,9 +126,16 @@ class Uplink:
         self._server = server
         self._is_heard = True
         self._mirror.begin()
+        self._begin_last_sending(tunnel)
         self._look(tunnel)
         self._listen(tunnel)
         return ""
+
+    def _begin_last_sending(self, tunnel: Tunnel) -> None:
+        """A node of an allocation has its output until the supervisor ends."""
+        line = _supervisor(self._post) if self._post.name else None
+        if line is not None:
+            self.last_sending.begin(tunnel, line)
 
     def _lost(self) -> None:
         self._tunnel = None
@@ -166,6 +169,8 @@ class Uplink:
         match message:
             case {"kept": str(name), "size": int(size)}:
                 self._mirror.answered(name, size)
+            case {"behind": 0}:
+                self.last_sending.answered()
             case {"dial": str(number)} if self._dials < DIALS_MOST and number.isalnum():
                 self._dial(number)
 
@@ -197,19 +202,8 @@ class Uplink:
             self._told = problem
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SupervisorLine:
-    """A connection to the supervisor, and what it wants to be shown."""
-
-    channel: socket.socket
-    token: str
-
-
 def _supervisor(post: Post) -> SupervisorLine | None:
-    folder = Home(post.home).node(post.node)
-    found = supervisor_address(folder)
-    channel = None if found is None else reach(folder)
-    return None if found is None or channel is None else SupervisorLine(channel=channel, token=found.token)
+    return supervisor_line(Home(post.home).node(post.node))
 
 
 class Relay:

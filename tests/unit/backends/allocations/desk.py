@@ -44,6 +44,8 @@ class PretendedEngine:
         self.seen: list[SeenAllocation] = []
         self.states = dict.fromkeys(("n0", "n1"), NodeState.READY)
         self.because = "fan is loud"
+        self.more: list[Node] = []
+        """Nodes that it got later."""
         self.problem: Exception | None = None
         """What the next request meets, after the engine has taken it."""
         self.is_deaf = False
@@ -52,7 +54,7 @@ class PretendedEngine:
     def inventory(self) -> tuple[EngineNode, ...]:
         return tuple(
             EngineNode(node=evolve(node, state=self.states[node.name]), address="10.0.0.1", because=self.because)
-            for node in NODES
+            for node in (*NODES, *self.more)
         )
 
     def submit(self, request: AllocationRequest) -> str:
@@ -130,11 +132,16 @@ class Desk:
             directory=self.directory,
             looked=lambda: None,
         )
-        self.allocations = Allocations(home, [engine], around)
+        self.allocations = Allocations(home, [engine], around, admit=self._admit)
         self.directory.post_of = self.allocations.post_of
         self.allocations.open(nodes.elsewhere)
         self.found = self.round()
         """What was reported as soon as everything was looked at."""
+
+    @staticmethod
+    def _admit(node: Node) -> Node | None:
+        """Take in what is not called after somebody else."""
+        return None if node.name == "taken" else evolve(node, domains=("r1",))
 
     def round(self, *, nodes: bool = False) -> list[ObservedEvent]:
         """Let everything be asked and answered; what is reported then."""

@@ -17,9 +17,9 @@ from muster.model.events import (
 )
 from muster.model.ids import JobId, NodeName
 from muster.model.instructions import StartWorkers
-from muster.model.node import NodeState
+from muster.model.node import Node, NodeState
 from muster.model.records import evolve
-from tests.unit.backends.allocations.desk import Desk, PretendedEngine
+from tests.unit.backends.allocations.desk import HPC, Desk, PretendedEngine
 from tests.unit.core.lifecycle.builders import a_gang, a_spec
 
 
@@ -39,6 +39,21 @@ def test_nodes_follow_their_engine(desk: Callable[[], Desk], engine: PretendedEn
     assert isinstance(back, NodeReturned)
     assert isinstance(ready, NodeChanged)
     assert ready.node.state is NodeState.READY
+
+
+def test_a_node_that_joins_later_is_told_of_once_it_is_up(desk: Callable[[], Desk], engine: PretendedEngine) -> None:
+    one = desk()
+    one.round(nodes=True)
+    engine.more = [Node(name=NodeName(name), gpus=8, engine=HPC) for name in ("n9", "taken")]
+    engine.states |= {"n9": NodeState.DOWN, "taken": NodeState.READY}
+    assert one.round(nodes=True) == []
+    engine.states["n9"] = NodeState.READY
+    (new,) = one.round(nodes=True)
+    assert isinstance(new, NodeChanged)
+    assert (new.node.name, new.node.domains, new.node.state) == ("n9", ("r1",), NodeState.READY)
+    assert one.allocations.provide(a_start("job-7", 0, "n9")) == {}
+    one.round()
+    assert engine.requests[-1].shares[0].nodes == ("n9",)
 
 
 def a_start(job: str, rank: int, node: str) -> StartWorkers:

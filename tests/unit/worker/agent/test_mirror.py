@@ -191,3 +191,18 @@ def test_a_copy_is_whole_in_the_end_whatever_is_lost_on_the_way(tmp_path: Path) 
         node.settle()
         for path in node.logs.rglob("*.log"):
             assert (node.copy / path.relative_to(node.logs)).read_bytes() == path.read_bytes()
+
+
+def test_what_is_missing_is_counted_and_told(node: Node, tmp_path: Path) -> None:
+    node.write(LOG, b"one\n")
+    node.settle()
+    assert node.mirror.behind == 0
+    node.has_run = False
+    node.write(LOG, b"two\n")
+    node.write(LOG.replace("/0/", "/1/"), b"three\n")
+    node.look()
+    assert node.mirror.behind == 4 + 6 + 4  # of a file that was refused, nothing is known to be there
+    told: list[tuple[NodeName, int]] = []
+    kept = MirroredFiles(tmp_path, lambda _node, _job: True, lambda node, behind: told.append((node, behind)))
+    assert kept.take(NODE, {"behind": 14}) == {"behind": 14}
+    assert told == [(NODE, 14)]

@@ -72,6 +72,8 @@ class HeldAllocation:
     is_overdue: bool = False
     is_orderly: bool = False
     """True when its agent had nothing left to do."""
+    lacks_python: bool = False
+    """True when nothing on this node could run an agent."""
 
     @property
     def lives(self) -> bool:
@@ -101,7 +103,7 @@ class AllocationKeeper:
         with self._guard:
             self._heard_s = time.monotonic()
             self._settle()
-            told = ("id", "nodes", "phase", "devices", "is_overdue", "is_orderly")
+            told = ("id", "nodes", "phase", "devices", "is_overdue", "is_orderly", "lacks_python")
             entries = [{name: getattr(each, name) for name in told} for each in self._entries.values()]
             return {"devices": self._devices, "entries": entries}
 
@@ -220,7 +222,9 @@ class AllocationKeeper:
 
     def _over(self, entry: HeldAllocation) -> None:
         """Nothing of it is alive. Its record is written first, so that nobody starts it again."""
-        entry.is_orderly = self._record(entry.id).with_suffix(".done").exists()
+        with suppress(FileNotFoundError):
+            said = self._record(entry.id).with_suffix(".done").read_text("ascii").strip()
+            entry.is_orderly, entry.lacks_python = not said, bool(said)
         self._note(entry, ENDED)
         shutil.rmtree(entry.home, ignore_errors=True)
         self._record(entry.id).with_suffix(".done").unlink(missing_ok=True)
