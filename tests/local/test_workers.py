@@ -11,7 +11,7 @@ import pytest
 from muster.access.attempt_keyring import grant_job_access
 from muster.attempt_token import attempt_token, secret_part
 from muster.backends.local.logs import read_log
-from muster.model.events import CheckpointSaved, RuntimeFound, StartFailed, WorkersExited, WorkersStarted
+from muster.model.events import CheckpointSaved, RuntimeFound, StartFailed, WorkersStarted
 from muster.model.ids import JobId
 from muster.model.instructions import AskCheckpoint
 from muster.model.node_limits import SCRIPT_VARIABLE_BYTES
