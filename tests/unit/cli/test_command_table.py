@@ -114,6 +114,21 @@ def test_the_version_is_printed_without_anything_that_draws_or_talks(address: st
     assert [each for each in modules if each.startswith(("httpx", "muster.client", "muster.cli.commands."))] == []
 
 
+TALKING = ("attach", "demo", "exec")
+"""Commands that pass on what other programs say."""
+
+
+def test_every_command_that_prints_something_of_its_own_prints_json_if_asked() -> None:
+    commands = {name: command for file in dict.fromkeys(FILES.values()) for name, command in commands_of(file).items()}
+    single = {
+        f"{name} {inner}".strip(): each
+        for name, command in commands.items()
+        for inner, each in (getattr(command, "commands", None) or {"": command}).items()
+    }
+    silent = [name for name, command in single.items() if not any("-o" in option.opts for option in command.params)]
+    assert sorted(silent) == sorted(TALKING)
+
+
 def test_the_list_of_all_commands_imports_none_of_them(address: str) -> None:
     modules = imported_by("--help", url=address)
     assert [each for each in modules if each.startswith(("muster.cli.commands", "muster.cli.server"))] == []

@@ -1,5 +1,6 @@
 """`muster slurm install` puts the commands of Slurm into a folder."""
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -25,6 +26,8 @@ def test_all_commands_are_put_into_a_folder_and_start(terminal: Terminal, tmp_pa
         "sshare",
     ]
     assert sorted(os.listdir(folder)) == names
+    said = json.loads(terminal.shows("slurm", "install", str(folder), "-o", "json"))
+    assert (said["folder"], sorted(said["programs"])) == (str(folder), names)
     shown = subprocess.run([folder / "scontrol", "show", "hostnames", "n[1-2]"], capture_output=True, check=True)
     assert shown.stdout == b"n1\nn2\n"
 

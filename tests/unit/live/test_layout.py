@@ -38,6 +38,14 @@ def test_the_command_line_goes_before_the_configuration_and_both_before_the_last
     assert (len(over.cluster.nodes), over.notes) == (1, ("--nodes counts, and not [cluster] of the configuration",))
 
 
+def test_beside_an_engine_with_nodes_of_its_own_this_machine_takes_part_if_it_is_named(tmp_path: Path) -> None:
+    slurm = "[[engines]]\nname = 'hpc'\nkind = 'slurm'\npartition = 'train'\n"
+    here = "[[engines]]\nname = 'local'\nkind = 'local'\n"
+    assert found(tmp_path, slurm).cluster.nodes == ()
+    assert [node.engine for node in found(tmp_path, slurm + here).cluster.nodes] == ["local"]
+    assert found(tmp_path, here).text == WHOLE
+
+
 def test_a_described_cluster_is_found_again_without_its_file(tmp_path: Path) -> None:
     described = found(tmp_path, DESCRIBED)
     assert described.is_shared

@@ -62,11 +62,14 @@ def verify(job: JobId, step: Step = None, output: Printed = Output.TABLE) -> Non
 
 
 @checkpoints.command("rm")
-def rm(job: JobId, step: OneStep) -> None:
+def rm(job: JobId, step: OneStep, output: Printed = Output.TABLE) -> None:
     """Remove a checkpoint everywhere. The only good one of a job that goes on stays."""
     with connect() as client:
         client.remove_checkpoint(job, step)
-    show(f"step {step} of {job} is removed")
+    if output is Output.JSON:
+        show_json({"job": job, "removed": step})
+    else:
+        show(f"step {step} of {job} is removed")
 
 
 def _newest(found: "list[Checkpoint]") -> "list[Checkpoint]":

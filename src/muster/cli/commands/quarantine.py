@@ -38,21 +38,27 @@ def ls(output: Printed = Output.TABLE, quiet: Quiet = False) -> None:
 
 
 @quarantine.command("adopt")
-def adopt(jobs: JobIds, reason: Because = None) -> None:
+def adopt(jobs: JobIds, reason: Because = None, output: Printed = Output.TABLE) -> None:
     """Let jobs go on with what they have in quarantine; jobs that were forgotten are known again."""
     with connect() as client:
         for job in jobs:
             client.adopt(job, reason=reason)
-            show(f"{job} goes on")
+            if output is Output.TABLE:
+                show(f"{job} goes on")
+    if output is Output.JSON:
+        show_json({"adopted": jobs})
 
 
 @quarantine.command("kill")
-def kill(jobs: JobIds, reason: Because = None) -> None:
+def kill(jobs: JobIds, reason: Because = None, output: Printed = Output.TABLE) -> None:
     """End what jobs have in quarantine."""
     with connect() as client:
         for job in jobs:
             client.kill_quarantined(job, reason=reason)
-            show(f"{job} is being ended; its GPUs are free once its nodes say so")
+            if output is Output.TABLE:
+                show(f"{job} is being ended; its GPUs are free once its nodes say so")
+    if output is Output.JSON:
+        show_json({"ending": jobs})
 
 
 def _numbers(gpus: tuple[int, ...]) -> str:

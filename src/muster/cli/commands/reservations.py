@@ -81,11 +81,14 @@ def ls(output: Printed = Output.TABLE, quiet: Quiet = False) -> None:
 
 
 @reservation.command("rm")
-def rm(name: Name, reason: Because = None) -> None:
+def rm(name: Name, reason: Because = None, output: Printed = Output.TABLE) -> None:
     """Let all jobs use the nodes again."""
     with connect() as client:
         client.remove_reservation(name, reason=reason)
-    show(f"{name} is gone")
+    if output is Output.JSON:
+        show_json({"removed": name})
+    else:
+        show(f"{name} is gone")
 
 
 def _holder(each: "Reservation") -> str:

@@ -60,7 +60,7 @@ def explain_all(snapshot: Snapshot, plan: Plan, now_ms: int) -> tuple[Explanatio
     found = _by_start(considered, plan)
     for job_id, job in sorted(snapshot.queue.jobs.items(), key=lambda entry: natural(entry[0])):
         if job_id not in snapshot.queue.class_of:
-            p50_ms, p90_ms = _begins(snapshot, job, forecast, earliest)
+            p50_ms, p90_ms = _begins(snapshot, job, forecast, earliest, now_ms)
             told = Explanation(job=job_id, position=len(found) + 1, reasons=(), p50_ms=p50_ms, p90_ms=p90_ms)
             found.append(replace(told, reasons=not_considered(job, now_ms)))
     return tuple(found)
@@ -153,14 +153,14 @@ def _by_tier_and_band(snapshot: Snapshot) -> Iterator[list[JobClass]]:
 
 
 def _begins(
-    snapshot: Snapshot, job: WaitingJob, forecast: StartForecast, earliest: "_Earliest"
+    snapshot: Snapshot, job: WaitingJob, forecast: StartForecast, earliest: "_Earliest", now_ms: int
 ) -> tuple[int | None, int | None]:
     """When a job starts for which only its time has to come. Nobody knows when others release a job, or end."""
     if not job.early or job.held or job.unmet or job.awaits_turn:
         return None, None
     gang, limit_ms = snapshot.queue.gang(job)[1], snapshot.setting.limit_ms(job.spec)
-    begins_ms = earliest.start_ms(gang, limit_ms, job.spec.begin.begins_ms(job.submitted_ms))
-    return forecast.early(gang, begins_ms)
+    begins_ms = max(job.spec.begin.begins_ms(job.submitted_ms), now_ms)
+    return forecast.early(gang, earliest.start_ms(gang, limit_ms, begins_ms))
 
 
 class _Earliest:

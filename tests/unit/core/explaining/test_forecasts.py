@@ -142,6 +142,7 @@ def test_a_job_that_begins_later_starts_then_or_when_what_is_in_line_before_it_l
         return (p50_ms - NOW_MS) / HOUR_MS, (p90_ms - NOW_MS) / HOUR_MS
 
     assert begins(3) == (3, 3)
+    assert begins(-0.5) == (0, 0), "its time has come, and nobody has woken it yet"
     assert begins(3, busy(hours=5)) == (3, 4)
     assert begins(1, busy(hours=5)) == (2, 4)
     assert begins(3, held=True) == begins(3, unmet=(JobId("x"),)) == (None, None)

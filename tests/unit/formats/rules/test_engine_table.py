@@ -8,6 +8,7 @@ from muster.formats.rules.engine_table import KINDS
 from muster.formats.rules.engines.agents import AgentsSettings
 from muster.formats.rules.engines.entry import EngineSettings, NodesWire
 from muster.formats.rules.engines.kubernetes import KubernetesNamespace, ToleratedTaint
+from muster.formats.rules.engines.local import LocalSettings
 from muster.formats.rules.engines.ray import RayCluster
 from muster.formats.rules.engines.slurm import SlurmPartition
 from muster.formats.rules.server_file import read_server_file
@@ -28,6 +29,10 @@ def engines(folder: Path, text: str) -> tuple[EngineSettings, ...]:
 def test_each_entry_is_read_by_its_kind(tmp_path: Path) -> None:
     text = """
 [[engines]]
+name = "local"
+kind = "local"
+
+[[engines]]
 name = "lab"
 kind = "agents"
 
@@ -46,6 +51,7 @@ driver = "/opt/ray/bin/python"
 levels = {block = "topology/block", rack = "topology/rack"}
 """
     assert engines(tmp_path, text) == (
+        LocalSettings(name=EngineName("local")),
         AgentsSettings(name=EngineName("lab")),
         SlurmPartition(
             name=EngineName("hpc"),
@@ -114,7 +120,9 @@ def test_a_server_in_the_cluster_needs_no_kubeconfig(tmp_path: Path) -> None:
         ("engines = [3]", "engines[0]: must be a mapping"),
         ('[[engines]]\nname = "a"', "engines[0].kind: is required"),
         ('[[engines]]\nname = "a"\nkind = "slrm"', "did you mean 'slurm'?"),
-        ('[[engines]]\nname = "a"\nkind = ["slurm"]', "must be one of agents, kubernetes, ray, slurm"),
+        ('[[engines]]\nname = "a"\nkind = ["slurm"]', "must be one of agents, kubernetes, local, ray, slurm"),
+        ('[[engines]]\nname = "here"\nkind = "local"', "this machine is the engine 'local', not 'here'"),
+        ("".join('[[engines]]\nname = "local"\nkind = "local"\n' for _ in range(2)), "'local' is taken already"),
         ('[[engines]]\nkind = "agents"', "engines[0].name: is required"),
         ('[[engines]]\nname = "a"\nkind = "agents"\npartition = "train"', "engines[0].partition: unknown key"),
         ('[[engines]]\nname = "a"\nkind = "slurm"\npartitoin = "train"', "did you mean 'partition'?"),
