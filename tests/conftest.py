@@ -84,6 +84,6 @@ def kubernetes() -> Iterator[KubeCluster]:
 
 @pytest.fixture(scope="session")
 def ray() -> Iterator[RayCluster]:
-    """A Ray with two nodes, started when the first test asks for it. A test leaves its nodes without work."""
-    with running_ray(2) as cluster:
+    """A Ray with four nodes in two racks, started when the first test asks for it. A test leaves them without work."""
+    with running_ray(4, racks={"n0": "r1", "n1": "r1", "n2": "r2", "n3": "r2"}) as cluster:
         yield cluster

@@ -164,7 +164,8 @@ class RayCluster:
         self.end_keepers()
         power_off(lambda: [each for node in self.nodes for each in self.processes_on(node)])
         for left in self.scratch.glob("muster-*"):
-            shutil.rmtree(left, ignore_errors=True)
+            if not left.name.endswith("-code"):  # what agents share is the same for the next test
+                shutil.rmtree(left, ignore_errors=True)
         missing = [node for node in self.nodes if not self._raylets_of(node)]
         for node in missing if self._has_head else ():
             self.start_node(node)

@@ -41,9 +41,7 @@ class RayWorld(SlurmWorld):
         self._wait(lambda: not any(self._cluster.processes_on(node) for node in self._cluster.nodes))
         self._real.close()
         self._server.close()
-        for node in self._off:
-            self._cluster.start_node(node)
-        self._cluster.end_keepers()
+        self._cluster.repair()
 
     def _runtime_folders(self) -> tuple[str, ...]:
         return tuple(str(runtime_folder(script.parent)) for script in self._cluster.scratch.glob("muster-*/run.sh"))

@@ -72,7 +72,7 @@ class SlurmWorld(LocalWorld):
     def _backend(self, home: Path) -> LocalBackend:
         self._server = AgentServer()
         engine = self._engine(home, self._server.url)
-        nodes = [Node(name=NodeName(name), gpus=8, engine=engine.name) for name in self._cluster.nodes]
+        nodes = [Node(name=NodeName(name), gpus=8, engine=engine.name) for name in self._cluster.nodes[:2]]
         backend = LocalBackend(home, nodes, engines=[engine])
         self._server.serve(home, backend)
         return backend

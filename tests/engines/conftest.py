@@ -82,13 +82,6 @@ def on_a_slurm_of_its_own(tmp_path: Path) -> Iterator[OnSlurm]:
         found.end_server()
 
 
-@pytest.fixture(scope="session")
-def grid() -> Iterator[RayCluster]:
-    """A Ray with four nodes in two racks."""
-    with running_ray(4, first=1, racks={"n1": "r1", "n2": "r1", "n3": "r2", "n4": "r2"}) as cluster:
-        yield cluster
-
-
 @contextmanager
 def over_ray(folder: Path, cluster: RayCluster) -> Iterator[OnRay]:
     """A server in the namespace of a Ray."""
@@ -102,9 +95,9 @@ def over_ray(folder: Path, cluster: RayCluster) -> Iterator[OnRay]:
 
 
 @pytest.fixture
-def on_ray(grid: RayCluster, tmp_path: Path) -> Iterator[OnRay]:
-    """A server over it. What it runs there ends with the test."""
-    with over_ray(tmp_path, grid) as found:
+def on_ray(ray: RayCluster, tmp_path: Path) -> Iterator[OnRay]:
+    """A server over a Ray. What it runs there ends with the test."""
+    with over_ray(tmp_path, ray) as found:
         yield found
 
 

@@ -16,7 +16,7 @@ from tests.ray_cluster import ADDRESS
 def test_jobs_on_one_node_have_devices_of_their_own(on_ray: OnRay, marks: Marks) -> None:
     on_ray.up()
     run = f"echo $CUDA_VISIBLE_DEVICES; until [ -e {marks.folder}/end ]; do sleep 0.1; done"
-    text = f"{{name: third, resources: {{gpus: 2}}, constraint: fast=yes, exclude: [n2, n3, n4], run: '{run}'}}"
+    text = f"{{name: third, resources: {{gpus: 2}}, constraint: fast=yes, exclude: [n1, n2, n3], run: '{run}'}}"
     jobs = [on_ray.submit(text) for _ in range(4)]
     for job in jobs:
         on_ray.await_state(job, "running")

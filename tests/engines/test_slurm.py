@@ -52,6 +52,39 @@ def test_a_partition_that_is_not_there_is_said_at_the_start(on_slurm: OnSlurm) -
     assert on_slurm.nodes() == {}
 
 
+WRONG = """
+[[engines]]
+name = "typo"
+kind = "slurm"
+partition = "train"
+config = "/nowhere/slurm.conf"
+
+[[engines]]
+name = "elsewhere"
+kind = "kubernetes"
+kubeconfig = "/nowhere/kubeconfig"
+image = "python:3.13"
+
+[[engines]]
+name = "gone"
+kind = "ray"
+address = "127.0.0.1:1"
+driver = "/nowhere/python3"
+"""
+
+
+@pytest.mark.engines_only
+def test_engines_that_are_configured_wrongly_are_said_and_keep_no_other_from_work(on_slurm: OnSlurm) -> None:
+    right = on_slurm.configuration()
+    on_slurm.configuration = lambda: right + WRONG  # type: ignore[method-assign]
+    said = on_slurm.up()
+    for problem in ("/nowhere/slurm.conf is not there", "/nowhere/kubeconfig cannot be used", "/nowhere/python3"):
+        assert problem in said
+    job = on_slurm.submit("{name: goes-on, workers: 2, resources: {gpus: 6}, run: echo here}")
+    on_slurm.await_state(job, "succeeded")
+    on_slurm.await_nothing_left()
+
+
 @pytest.mark.engines_only
 def test_a_node_that_slurm_drains_takes_no_work_until_it_is_resumed(on_slurm: OnSlurm) -> None:
     on_slurm.up()

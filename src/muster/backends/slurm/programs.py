@@ -46,6 +46,9 @@ class SlurmPrograms:
 
     def run(self, name: str, *words: str, given: str | None = None) -> str:
         """What a program prints. Raises `EngineSilent` when Slurm does not answer, `RequestRefused` when it says no."""
+        configuration = Path(self.variables.get("SLURM_CONF", "/"))
+        if not configuration.exists():  # Slurm's programs would wait for it, and say nothing meanwhile
+            raise EngineSilent(f"{configuration} is not there: correct `config` of the engine in muster.toml")
         command = [str(self._find(name)), *words]
         try:
             done = subprocess.run(

@@ -93,3 +93,9 @@ def test_silence_of_the_controller_is_no_refusal(tmp_path: Path) -> None:
         programs.run("squeue")
     with pytest.raises(RequestRefused, match=r"^Invalid account$"):
         programs.run("sbatch")
+
+
+def test_a_configuration_that_is_not_there_is_said_and_not_waited_for(tmp_path: Path) -> None:
+    variables = {"SLURM_CONF": str(tmp_path / "slurm.conf")}
+    with pytest.raises(EngineSilent, match=r"slurm.conf is not there: correct `config`"):
+        SlurmPrograms(folder=tmp_path, variables=variables).run("sinfo")
