@@ -330,15 +330,18 @@ def misfit(rank: int, world: int, *, path: str) -> str:
 
 
 def different_steps(rank: int, world: int, *, path: str) -> dict[str, Any]:
-    """Ranks that do not save the same step; what each of them hears, and what is saved then."""
+    """The first rank is a save ahead of the others; what each of them hears, and what is saved in the end."""
     with Checkpointer(path, every=1000) as checkpoints:
         checkpoints.save(1, {"rank": rank}).wait()
-        heard = ""
-        try:
-            checkpoints.save(5 + rank, {"rank": rank}).wait()
-        except CheckpointError as error:
-            heard = str(error)
-        return {"heard": heard, "last": checkpoints.last}
+        heard = []
+        for step in (5, 6) if rank == 0 else (6,):
+            try:
+                checkpoints.save(step, {"rank": rank}).wait()
+            except CheckpointError as error:
+                heard.append(str(error))
+        last = checkpoints.last
+        checkpoints.save(9, {"rank": rank}).wait()
+        return {"heard": heard, "last": last, "at_the_end": checkpoints.last}
 
 
 def save_again(rank: int, world: int, *, kind: str, path: str) -> dict[str, Any]:

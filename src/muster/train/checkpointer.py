@@ -29,7 +29,7 @@ from muster.train.notice_pipe import NoticePipe, say
 from muster.train.own_clock import OwnClock
 from muster.train.peers import Peers
 from muster.train.restoring import restore
-from muster.train.saving import LAST_SAVE_S, RankContext, SaveHandle, Saver
+from muster.train.saving import LAST_SAVE_S, NEVER, RankContext, SaveHandle, Saver
 from muster.train.stacks import Stacks
 from muster.train.store.places import Places, places_of
 from muster.train.store.steps import step_number
@@ -79,6 +79,7 @@ class Checkpointer:
         if self._context is not None and self._saver is not None:
             step = restore(self._context, state)
             self._saver.is_owner_known = True
+            self._saver.given_up = NEVER
             self._saver.prepare(state)
         if step:
             self._last = step
@@ -212,6 +213,7 @@ class Checkpointer:
             say("inside a job `checkpoint: {every: …}` of the job file decides how often; the time given here does not")
         elif every_s is not None:
             self._announcer = Announcer(self._board, _torch_store(), rank, world, every_s)
+            self._agreement.settle = self._announcer.settle
 
     def _act(self, step: int, state: dict[str, Any], now_ns: int) -> bool:
         if self._has_left:
