@@ -62,7 +62,7 @@ def test_a_crash_while_a_step_is_saved_again_leaves_one_of_the_two(point: str, e
     with environment({}), Checkpointer(str(tmp_path)) as checkpoints:
         checkpoints.save(20, {"value": np.full(1000, 1)}).wait()
     while claims._claimed:
-        os.close(claims._claimed.popitem()[1])
+        os.close(claims._claimed.popitem()[1][1])
     script = SAVES
     if not exchanges:
         script = "from muster.train.store import replacing\nreplacing._exchanged = lambda *_: False\n" + SAVES

@@ -9,7 +9,7 @@ import os
 from muster.train.errors import UnwritableCheckpoint
 
 _claimed: dict[str, tuple[int, int]] = {}
-"""The process that claimed a path and its open file. It may open a training anew without having closed the one before."""
+"""The process that claimed a path, and its open file. It may open a training again without having closed the first."""
 
 
 def claim(root: str, rank: int) -> None:
