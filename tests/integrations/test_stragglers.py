@@ -50,7 +50,7 @@ def until(is_so: Callable[[], object]) -> Any:
     raise AssertionError("it has not happened")
 
 
-def submitted(client: Client, folder: Path, *uneven: int, **more: Any) -> str:
+def submitted(client: Client, folder: Path, *uneven: int, kind: str = "ddp", **more: Any) -> str:
     """A training of four ranks on four nodes; its id."""
     ledger = folder / "ledger"
     numbers = " ".join(map(str, uneven))
@@ -59,7 +59,7 @@ def submitted(client: Client, folder: Path, *uneven: int, **more: Any) -> str:
         "workers": 4,
         "resources": {"gpus": 1},
         "launch": "torchrun",
-        "run": f"{sys.executable} {TRAINING} {ledger} {numbers}",
+        "run": f"{sys.executable} {TRAINING} {kind} {ledger} {numbers}",
         "env": {"PYTHONPATH": os.pathsep.join(each for each in sys.path if each)},
         "checkpoint": {"path": f"{folder}/checkpoints", "every": "10m"},
         **more,
@@ -73,9 +73,10 @@ def step_at(folder: Path, moment_s: float) -> int:
     return max(int(step) for step, at in lines if float(at) <= moment_s)
 
 
-def test_a_rank_that_is_slower_by_a_third_is_named_within_fifty_steps(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", ["ddp", "fsdp"])
+def test_a_rank_that_is_slower_by_a_third_is_named_within_fifty_steps(kind: str, tmp_path: Path) -> None:
     with a_server(tmp_path / "home") as client:
-        job = submitted(client, tmp_path, 2, FROM, -1, NEVER)
+        job = submitted(client, tmp_path, 2, FROM, -1, NEVER, kind=kind)
         (slow,) = until(lambda: client.job(job).stragglers)
         (found,) = [each for each in client.job_events(job) if each.kind == "straggler_found"]
         shown = client.job(job)

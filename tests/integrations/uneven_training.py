@@ -1,8 +1,9 @@
-"""A small training in DistributedDataParallel, one rank of which becomes slow or stops.
+"""A small training, one rank of which becomes slow or stops.
 
-    python uneven_training.py LEDGER SLOW_RANK SLOW_FROM STUCK_RANK STUCK_FROM
+    python uneven_training.py ddp|fsdp LEDGER SLOW_RANK SLOW_FROM STUCK_RANK STUCK_FROM
 
-The work of a step is sleeping, so that four ranks need no more than one processor. Rank 0 writes into the ledger at
+As most trainings do, the ranks add up their losses in each step, and with FSDP2 also the norm of their gradients. The
+work of a step is sleeping, so that four ranks need no more than one processor. Rank 0 writes into the ledger at
 which time each step was over.
 """
 
@@ -11,6 +12,7 @@ import time
 
 import torch
 import torch.distributed
+from torch.distributed.fsdp import fully_shard
 from torch.nn.parallel import DistributedDataParallel
 
 from muster.train import Checkpointer
@@ -20,11 +22,15 @@ STEP_S = 0.1
 SLOWER = 1.3
 
 
-def train(ledger: str, slow: int, slow_from: int, stuck: int, stuck_from: int) -> None:
+def train(kind: str, ledger: str, slow: int, slow_from: int, stuck: int, stuck_from: int) -> None:
     torch.set_num_threads(1)
     torch.distributed.init_process_group("gloo")
     rank = torch.distributed.get_rank()
-    model = DistributedDataParallel(torch.nn.Linear(16, 1))
+    model: torch.nn.Module = torch.nn.Linear(16, 4)
+    if kind == "fsdp":
+        fully_shard(model)
+    else:
+        model = DistributedDataParallel(model)
     optimizer = torch.optim.SGD(model.parameters(), 1e-3)
     state = {"model": model, "optimizer": optimizer}
     with Checkpointer() as checkpoints, open(ledger, "a", encoding="utf-8") as file:
@@ -37,7 +43,11 @@ def train(ledger: str, slow: int, slow_from: int, stuck: int, stuck_from: int) -
             loss = model(torch.randn(4, 16)).square().mean()
             optimizer.zero_grad()
             loss.backward()
+            if kind == "fsdp":
+                torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
+            shown = loss.detach()
+            torch.distributed.all_reduce(shown)
             step += 1
             if rank == 0:
                 file.write(f"{step} {time.time()}\n")
@@ -52,4 +62,4 @@ def stand_still() -> None:
 
 
 if __name__ == "__main__":
-    train(sys.argv[1], *map(int, sys.argv[2:]))
+    train(sys.argv[1], sys.argv[2], *map(int, sys.argv[3:]))

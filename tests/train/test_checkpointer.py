@@ -12,14 +12,31 @@ import pytest
 
 from muster.train import Checkpointer
 from muster.train.board import CANCELLED, CLOSED, COMMITTED, LEAVE, LEFT, OPEN, SAVE, WAITS, Board
+from muster.train.durations import seconds_of
+from muster.train.durations import steps_of as steps_per_save
 from muster.train.errors import (
     StateMismatch,
     UnsavableState,
     UnwritableCheckpoint,
 )
+from muster.train.store.stores import store_at
 from tests.train.jobs import AJob, Desk, a_state, environment, job, steps_of, until
 
 __all__ = ["job"]
+
+
+def test_a_path_and_a_time_mean_what_was_written() -> None:
+    paths = ("file:/ck/run", "FILE:///ck/run", "file://localhost/ck/run", "/ck/run")
+    assert {store_at(path).root for path in paths} == {"/ck/run"}
+    assert store_at("run:1").root == os.path.abspath("run:1")
+    assert [seconds_of(every) for every in ("5 min", "90s", "1h30m", "1 h 30 min", "2.5h")] == [
+        300,
+        90,
+        5400,
+        5400,
+        9000,
+    ]
+    assert (steps_per_save(300), seconds_of(300)) == (300, None)
 
 
 def test_the_five_lines_survive_outside_muster(tmp_path: Path) -> None:
@@ -269,6 +286,13 @@ def test_a_state_of_another_shape_is_no_damage(tmp_path: Path) -> None:
         ({"every": "soon"}, "write a time such as"),
         ({"every": 0}, "at least one step"),
         ({"path": "file://host/x"}, "three slashes"),
+        ({"path": "file:x"}, "no absolute path"),
+        ({"path": "s3:/bucket/run"}, "names no place"),
+        ({"path": "s3://"}, "names no place"),
+        ({"path": " "}, "is empty"),
+        ({"every": "5"}, "write a time such as"),
+        ({"every": "5 minutes"}, "write a time such as"),
+        ({"every": 2.5}, "write a time such as"),
         ({"path": None}, "outside Muster, say where checkpoints go"),
     ],
 )

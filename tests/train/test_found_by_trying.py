@@ -1,6 +1,8 @@
 """What people who tried to break it have found."""
 
+import os
 import random
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -34,24 +36,29 @@ def test_a_second_training_in_the_same_folder_saves_nothing_until_the_first_has_
     tmp_path: Path, is_killed: bool
 ) -> None:
     script = (
-        "import sys; from muster.train import Checkpointer\n"
+        "import os, sys, time; from muster.train import Checkpointer\n"
         f"with Checkpointer({str(tmp_path)!r}) as checkpoints:\n"
-        "    checkpoints.save(1, {'from': 'the first'}).wait(); print('saved', flush=True); sys.stdin.read()\n"
+        "    checkpoints.save(1, {'from': 'the first'}).wait()\n"
+        "    loader = os.fork()\n"
+        "    time.sleep(60 * (not loader))\n"
+        "    print(loader, flush=True); sys.stdin.read()\n"
     )
     with subprocess.Popen([sys.executable, "-c", script], stdin=PIPE, stdout=PIPE) as first:
         assert first.stdin is not None
         assert first.stdout is not None
-        first.stdout.readline()
+        loader = int(first.stdout.readline())
         with environment({}), Checkpointer(str(tmp_path)) as second:
             with pytest.raises(UnwritableCheckpoint, match="another process saves to"):
                 second.save(1, {"from": "the second"}).wait()
             if is_killed:
                 first.kill()
-            first.communicate()
+            first.stdin.close()
+            first.wait()
             state = {"from": ""}
             assert second.restore(state) == 1
             assert state == {"from": "the first"}
-            second.save(2, {"from": "the second"}).wait()
+            second.save(2, {"from": "the second"}).wait()  # although what the first one has forked still lives
+            os.kill(loader, signal.SIGKILL)
 
 
 def test_a_save_that_an_uploader_sees_before_its_first_part_is_uploaded_later(job: AJob) -> None:

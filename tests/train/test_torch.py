@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from muster.core.stragglers.peers import PeerGroup
 from muster.train.store.inventory import Inventory
 from tests.train.jobs import AJob, flipped, job
 from tests.train.ranks import Ranks
@@ -104,13 +105,27 @@ def test_ranks_leave_together_and_resume_from_their_nodes(job: AJob, in_ranks: R
     assert (job.hot_folder("n2") / "step-000000000007" / "__1_0.distcp").exists()
 
 
-def test_the_rank_that_computes_longer_is_told_apart_although_all_steps_take_as_long(in_ranks: Ranks) -> None:
-    (answers,) = in_ranks({"call": "straggle", "world": 4, "steps": 60, "slow": 2, "by": 0.3})
-    others = [answer["busy_us"] for rank, answer in enumerate(answers) if rank != 2]
-    steps = [answer["step_us"] for answer in answers]
-    assert min(steps) > 0.7 * max(steps)
-    assert answers[2]["busy_us"] > 1.15 * median(others)
-    assert max(others) < 1.15 * median(others)
+@pytest.mark.parametrize("kind", ["ddp", "loss", "barrier", "functional", "plain", "fsdp"])
+def test_the_rank_that_takes_longer_itself_is_named_whatever_the_ranks_wait_for(kind: str, in_ranks: Ranks) -> None:
+    slowed, even = in_ranks(
+        {"call": "straggle", "world": 3, "kind": kind, "steps": 50, "slow": 1},
+        {"call": "straggle", "world": 3, "kind": kind, "steps": 50, "slow": -1},
+    )
+    step_us = [median(step for _, step in rank) for rank in slowed]
+    assert min(step_us) > 0.9 * max(step_us)
+    assert named(slowed) == {1}
+    assert named(even) == set()
+
+
+def named(ranks: list[list[list[int]]]) -> set[int]:
+    """The ranks that the control plane names when it hears of the steps of about a second at a time."""
+    group, found = PeerGroup(), set[int]()
+    for begin in range(0, 50, 10):
+        for rank, times in enumerate(ranks):
+            group.note(rank, 10, int(median(busy for busy, _ in times[begin : begin + 10])), begin)
+        group.weigh(begin)
+        found |= {each.rank for each in group.slow}
+    return found
 
 
 ENDS_EARLY = """

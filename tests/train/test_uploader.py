@@ -18,7 +18,7 @@ from muster.train.store.places import places_of
 from muster.train.store.stores import FolderStore
 from muster.train.surroundings import surroundings
 from muster.train.uploader import COPIES_S, UNSENT, Uploader
-from tests.train.jobs import AJob, environment, job, until
+from tests.train.jobs import AJob, environment, flipped, job, until
 
 __all__ = ["job"]
 
@@ -98,14 +98,38 @@ def test_hot_and_durable_keep_the_newest_complete_ones(job: AJob) -> None:
     assert steps_in(job.hot_folder()) == [3, 4]
 
 
-def test_leftovers_of_broken_saves_go_when_a_newer_one_is_complete(job: AJob) -> None:
+def test_leftovers_of_broken_saves_go_when_as_many_newer_ones_as_are_kept_are_complete(job: AJob) -> None:
+    uploader = an_uploader(job)
     save(job, 1, 0, 2)
     save(job, 2)
-    save(job, 3, 0, 2)
     assert not (job.hot_folder() / "step-000000000001" / "manifest.json").exists()
-    an_uploader(job).look(0)
+    uploader.look(0)
+    assert steps_in(job.hot_folder()) == [1, 2]
+    save(job, 3)
+    uploader.look(1)
+    save(job, 4, 0, 2)
+    uploader.look(2)
     # What is newer than the newest complete one may still be written.
-    assert steps_in(job.hot_folder()) == [2, 3]
+    assert steps_in(job.hot_folder()) == [2, 3, 4]
+
+
+def test_saves_that_are_quicker_than_uploads_leave_older_ones_for_the_case_that_the_newest_is_damaged(
+    job: AJob,
+) -> None:
+    for step in range(1, 6):
+        save(job, step, 0, 2, node="n1")
+        save(job, step, 1, 2, node="n2")
+    uploaders = [an_uploader(job, node, MUSTER_CHECKPOINT_KEEP="3") for node in ("n1", "n2")]
+    for now_s in range(3):
+        for each in uploaders:
+            each.look(now_s)
+    assert steps_in(job.durable) == [5]
+    assert [steps_in(job.hot_folder(node)) for node in ("n1", "n2")] == [[3, 4, 5], [3, 4, 5]]
+    for root in (job.durable, job.hot_folder("n1"), job.hot_folder("n2")):
+        for path in (root / "step-000000000005").glob("values-*"):
+            flipped(path, 3)
+    with environment(job.environment(step=4)), Checkpointer() as checkpoints:
+        assert checkpoints.restore({"weights": np.zeros(3, dtype=int), "rank": -1}) == 4
 
 
 def test_without_any_upload_the_newest_stay(job: AJob) -> None:

@@ -147,26 +147,55 @@ def restore_only(rank: int, world: int, *, path: str) -> int:
         return checkpoints.restore({"model": a_model("ddp"), "rank": rank})
 
 
-def straggle(rank: int, world: int, *, steps: int, slow: int, by: float) -> dict[str, Any]:
-    """Train in DDP while one rank computes more than the others; the median busy and step times of this rank."""
-    model = nn.parallel.DistributedDataParallel(nn.Linear(64, 64))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    work = torch.randn(192, 192)
+def straggle(rank: int, world: int, *, kind: str, steps: int, slow: int) -> list[list[int]]:
+    """Train while one rank takes 30 % longer for its own part of a step; the busy and step times of this rank.
+
+    Its own part is sleeping, so that all ranks have the time that they take on any machine.
+    """
+    torch.manual_seed(1)
+    model: nn.Module = nn.Sequential(nn.Linear(16, 16), nn.BatchNorm1d(16), nn.Linear(16, 1))
+    if kind == "fsdp":
+        for layer in (model[0], model[2]):  # type: ignore[index]
+            fully_shard(layer)
+        fully_shard(model)
+    elif kind != "plain":
+        model = nn.parallel.DistributedDataParallel(model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    ordinary = dict(vars(torch.distributed.Work))
     with Checkpointer("unused", every=10_000) as checkpoints:
         checkpoints.watch(model)
+        assert dict(vars(torch.distributed.Work)) != ordinary
         for step in range(1, steps + 1):
-            loss = model(torch.randn(8, 64)).sum()
-            for _ in range(int(20 * (1 + by)) if rank == slow else 20):
-                work = torch.tanh(work @ work)
-            loss.backward()
-            optimizer.step()
+            loss = model(torch.randn(8, 16)).square().mean()
+            time.sleep(STRAGGLE_S * (1.3 if rank == slow else 1))
             optimizer.zero_grad()
+            loss.backward()
+            together(kind, model, loss.detach())
+            optimizer.step()
             checkpoints.step(step, {"model": model})
-        times = list(checkpoints._board.step_times())[5:]
-    return {
-        "busy_us": sorted(time.busy_us for time in times)[len(times) // 2],
-        "step_us": sorted(time.step_us for time in times)[len(times) // 2],
-    }
+        times = [[time.busy_us, time.step_us] for time in checkpoints._board.step_times()]
+    assert dict(vars(torch.distributed.Work)) == ordinary
+    return times
+
+
+STRAGGLE_S = 0.03
+
+
+def together(kind: str, model: nn.Module, loss: torch.Tensor) -> None:
+    """What trainings do together besides what wraps their model."""
+    if kind == "plain":
+        works = [torch.distributed.all_reduce(each.grad, async_op=True) for each in model.parameters()]
+        works[0].get_future().wait()
+        [work.wait() for work in works]
+    if kind == "fsdp":
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0).full_tensor()  # type: ignore[attr-defined]
+    if kind in ("loss", "fsdp"):
+        torch.distributed.all_reduce(loss)
+    if kind == "barrier":
+        torch.distributed.barrier()
+    if kind == "functional":
+        world = list(range(torch.distributed.get_world_size()))
+        torch.distributed._functional_collectives.all_reduce(loss, "sum", world).item()
 
 
 class HalfUsed(nn.Module):
@@ -301,15 +330,18 @@ def misfit(rank: int, world: int, *, path: str) -> str:
 
 
 def different_steps(rank: int, world: int, *, path: str) -> dict[str, Any]:
-    """Ranks that do not save the same step; what each of them hears, and what is saved then."""
+    """The first rank is a save ahead of the others; what each of them hears, and what is saved in the end."""
     with Checkpointer(path, every=1000) as checkpoints:
         checkpoints.save(1, {"rank": rank}).wait()
-        heard = ""
-        try:
-            checkpoints.save(5 + rank, {"rank": rank}).wait()
-        except CheckpointError as error:
-            heard = str(error)
-        return {"heard": heard, "last": checkpoints.last}
+        heard = []
+        for step in (5, 6) if rank == 0 else (6,):
+            try:
+                checkpoints.save(step, {"rank": rank}).wait()
+            except CheckpointError as error:
+                heard.append(str(error))
+        last = checkpoints.last
+        checkpoints.save(9, {"rank": rank}).wait()
+        return {"heard": heard, "last": last, "at_the_end": checkpoints.last}
 
 
 def save_again(rank: int, world: int, *, kind: str, path: str) -> dict[str, Any]:

@@ -36,6 +36,14 @@ def test_the_command_line_refuses_it_before_anything_is_started(tmp_path: Path) 
     assert not (tmp_path / "home").exists()
 
 
+def test_a_server_whose_jobs_could_not_save_does_not_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MUSTER_SCRATCH", str(tmp_path / "disk"))
+    assert main.main(["serve", "--home", str(tmp_path / "home"), "--nodes", "1x1", "--port", "0"]) == 2
+    assert "MUSTER_SCRATCH names" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("user", "is_warned"), [(0, True), (1000, False)])
 def test_a_user_who_starts_it_as_root_is_warned(user: int, is_warned: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: user)

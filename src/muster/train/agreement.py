@@ -6,6 +6,7 @@ Steps of this process are compared with announcements and with the repeats that 
 
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
 from muster.train.board import CANCELLED, COMMITTED, LEAVE, OPEN, SAVE, WAITS, Announcement, Board
@@ -24,6 +25,9 @@ class Agreement:
     """What one rank knows of announcements."""
 
     def __init__(self, board: Board, every_steps: int | None = None, patience_s: float = DECISION_S) -> None:
+        self.settle: Callable[[Announcement], int] | None = None
+        """Decides an announcement for which this rank does not wait any longer, for all ranks alike; the decision.
+        Without it this rank goes on, and the others may decide otherwise."""
         self._board = board
         self._patience_s = patience_s
         self._seen = 0
@@ -103,7 +107,7 @@ class Agreement:
             deadline_s = time.monotonic() + self._patience_s
             while (state := self._state_of(announcement)) == OPEN and time.monotonic() < deadline_s:
                 time.sleep(LOOK_S)
-            return state
+            return self.settle(announcement) if state == OPEN and self.settle is not None else state
         finally:
             self._board.flag(WAITS, False)
 

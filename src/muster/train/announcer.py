@@ -2,6 +2,10 @@
 
 A thread in each process plays the supervisor, and the one of rank 0 the control plane too: it announces a step ahead of
 all ranks through torch's own store, and commits it when all have seen it in time. No collective is added.
+
+The decision is one word in the store, which is written once: rank 0 writes it, or a rank that has waited for it too
+long and writes that nothing is saved. Whoever comes later takes what is there. So no rank ever saves a step that
+another one has passed, however late a thread or the store is.
 """
 
 import contextlib
@@ -50,6 +54,13 @@ class Announcer:
         """A save was begun: the next one is due after the whole time."""
         self._due_s = time.monotonic() + self._every_s
 
+    def settle(self, announcement: Announcement) -> int:
+        """A rank does not wait any longer: nothing is saved at this step, unless that is decided; what is decided."""
+        try:
+            return self._decided(announcement.number, CANCELLED)
+        except RuntimeError:  # the store is gone, and no rank can learn of a decision any more
+            return CANCELLED
+
     def _run(self) -> None:
         # When the store is gone, rank 0 is gone, and training with it.
         with contextlib.suppress(RuntimeError):
@@ -68,13 +79,13 @@ class Announcer:
         names = [f"seen-{number}-{rank}" for rank in range(1, self._world)]
         while not (is_there := self._has(names)) and time.monotonic() < deadline_s and not self._ended.is_set():
             time.sleep(LOOK_S / 4)
-        seen = [self._take(name) for name in names] if is_there else [step]
+        seen = [self._take(name) for name in names] if is_there else []
         # The own step is read last: a rank that did not see the announcement shows it by now.
-        is_in_time = all(at < step for at in seen) and self._board.step < step
-        state = COMMITTED if is_in_time else CANCELLED
-        self._set(f"state-{number}", state)
+        is_in_time = is_there and all(at < step for at in seen) and self._board.step < step
+        state = self._decided(number, COMMITTED if is_in_time else CANCELLED)
         self._board.decide(number, state)
-        self.saved() if is_in_time else None
+        if state == COMMITTED:
+            self.saved()
 
     def _follow(self) -> None:
         number = self._number + 1
@@ -95,6 +106,10 @@ class Announcer:
         times = [time.step_us for time in self._board.step_times()][-50:]
         median_us = max(1, sorted(times)[len(times) // 2]) if times else 1_000_000
         return AHEAD_STEPS + int(AHEAD_S * 1_000_000 / median_us)
+
+    def _decided(self, number: int, state: int) -> int:
+        """Decide, unless it is decided; the decision."""
+        return int(self._store.compare_set(f"{PREFIX}/state-{number}", "", str(state)))
 
     def _set(self, name: str, value: int) -> None:
         self._store.set(f"{PREFIX}/{name}", str(value))

@@ -22,14 +22,14 @@ from muster.train import optional
 from muster.train.agreement import DECISION_S, Agreement
 from muster.train.announcer import Announcer
 from muster.train.board import CLOSED, LEAVE, LEFT, SIZE, Board, has_earlier_process
-from muster.train.busy import BusyTime, busy_time_of
+from muster.train.busy.busy_time import BusyTime, busy_time_of
 from muster.train.durations import DEFAULT_S, seconds_of, steps_of
 from muster.train.errors import CheckpointError, UnwritableCheckpoint
 from muster.train.notice_pipe import NoticePipe, say
 from muster.train.own_clock import OwnClock
 from muster.train.peers import Peers
 from muster.train.restoring import restore
-from muster.train.saving import LAST_SAVE_S, RankContext, SaveHandle, Saver
+from muster.train.saving import LAST_SAVE_S, NEVER, RankContext, SaveHandle, Saver
 from muster.train.stacks import Stacks
 from muster.train.store.places import Places, places_of
 from muster.train.store.steps import step_number
@@ -79,6 +79,7 @@ class Checkpointer:
         if self._context is not None and self._saver is not None:
             step = restore(self._context, state)
             self._saver.is_owner_known = True
+            self._saver.given_up = NEVER
             self._saver.prepare(state)
         if step:
             self._last = step
@@ -86,7 +87,7 @@ class Checkpointer:
         self._agreement.begin(step)
         self._step_ns = time.monotonic_ns()
         if self._busy is not None:
-            self._busy.take_us(0)
+            self._busy.restart()
         return step
 
     def step(self, step: int, state: dict[str, Any], **metrics: Any) -> bool:
@@ -106,7 +107,11 @@ class Checkpointer:
             self._pipe.offer("metrics", {"step": step, **_plain_numbers(metrics)})
         if now_ns < self._clock.look_ns and agreement.is_quiet(step) and not self._is_alert:
             return True
-        return self._act(step, state, now_ns)
+        goes_on = self._act(step, state, now_ns)
+        if self._busy is not None:
+            # Neither a save nor waiting for a decision is work of the next step.
+            self._busy.restart()
+        return goes_on
 
     def save(self, step: int, state: dict[str, Any]) -> SaveHandle:
         """Save now. All ranks call this at the same step. `wait()` of what it returns raises what went wrong."""
@@ -136,7 +141,7 @@ class Checkpointer:
             self._busy.close()
         self._busy = busy_time_of(model)
         if self._busy is None:
-            say("the busy time of this model is not measured: it is on a GPU and not in DistributedDataParallel")
+            say("the busy time of this model is not measured: its device has no events with times")
 
     def close(self, timeout_s: float | None = None) -> None:
         """Wait for the save that is under way, and say that training is over."""
@@ -208,6 +213,7 @@ class Checkpointer:
             say("inside a job `checkpoint: {every: …}` of the job file decides how often; the time given here does not")
         elif every_s is not None:
             self._announcer = Announcer(self._board, _torch_store(), rank, world, every_s)
+            self._agreement.settle = self._announcer.settle
 
     def _act(self, step: int, state: dict[str, Any], now_ns: int) -> bool:
         if self._has_left:

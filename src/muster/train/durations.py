@@ -1,9 +1,10 @@
-"""How often, as users write it: "30s", "5m", "2h", or a number of steps."""
+"""How often, as users write it: "30s", "5m", "1h30m", or a number of steps."""
 
 import re
 
 _UNITS_S = {"ms": 0.001, "s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
-_WRITTEN = re.compile(r"(?P<count>\d+(\.\d+)?)\s*(?P<unit>ms|s|min|m|h|d)")
+_PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|min|m|h|d)\s*")
+_WRITTEN = re.compile(rf"(?:{_PART.pattern})+")
 
 DEFAULT_S = 600.0
 """Outside Muster, when nobody says how often: ten minutes of work are lost at most."""
@@ -22,8 +23,9 @@ def seconds_of(every: object) -> float | None:
     """The time between saves; None when it is given in steps or not at all."""
     if every is None or every == "auto" or (isinstance(every, int) and not isinstance(every, bool)):
         return None
-    found = _WRITTEN.fullmatch(every.strip()) if isinstance(every, str) else None
-    seconds = float(found["count"]) * _UNITS_S[found["unit"]] if found else 0.0
+    text = every.strip() if isinstance(every, str) else ""
+    parts = _PART.findall(text) if _WRITTEN.fullmatch(text) else []
+    seconds = sum(float(count) * _UNITS_S[unit] for count, unit in parts)
     if seconds <= 0:
-        raise ValueError(f'every={every!r}: write a time such as "30s", "5m" or "2h", or a number of steps')
+        raise ValueError(f'every={every!r}: write a time such as "30s", "5m" or "1h30m", or a number of steps')
     return seconds

@@ -31,6 +31,9 @@ may still be sending it. If its node was lost before that, nothing comes, and an
 
 LOOK_S = 0.5
 
+PROBLEMS_TOLD = 2
+"""Damaged lists that are named when a checkpoint cannot be restored. All of them are in the output of the rank."""
+
 STORAGE_S = 600
 """How long a rank waits for storage that cannot be reached, when it has to resume: longer than most outages, and a
 training that begins anew would throw all of its work away."""
@@ -153,12 +156,23 @@ def _patiently(read: Callable[[], T]) -> T:
 
 def _arrived(places: Places, step: int) -> Manifest:
     deadline_s = time.monotonic() + ARRIVAL_S
-    while (manifest := places.manifest(step)) is None:
+    problems: dict[str, None] = {}
+    while (manifest := places.manifest(step, lambda problem: _hear(problem, problems))) is None:
         is_hopeless = places.durable is None or time.monotonic() > deadline_s
         if is_hopeless:
-            raise DamagedCheckpoint(f"step {step}: the lists of files of all ranks are in none of the places")
+            found = f" ({'; '.join([*problems][:PROBLEMS_TOLD])})" if problems else ""
+            raise DamagedCheckpoint(
+                f"step {step}: the lists of files of all ranks are whole in none of the places{found}"
+            )
         time.sleep(LOOK_S)
     return manifest
+
+
+def _hear(problem: str, problems: dict[str, None]) -> None:
+    """Say a problem once, however often it is met."""
+    if problem not in problems:
+        problems[problem] = None
+        say(problem)
 
 
 def _in_all_places(places: Places) -> list[int]:

@@ -37,6 +37,8 @@ from muster.train.surroundings import Surroundings
 LAST_SAVE_S = 20
 """How long a process whose training failed, or that ends without closing its checkpoints, waits for its last save."""
 
+NEVER = -1
+
 RANKS_NAMED = 8
 """Ranks that are named when they save different steps."""
 
@@ -113,6 +115,8 @@ class Saver:
         """Where this rank writes its files of the present save; before that none of them are its own."""
         self.is_owner_known = False
         """True when it was checked that the path is not another run's."""
+        self.given_up = NEVER
+        """The highest step that a rank wanted to save while others wanted to save another one."""
 
     def prepare(self, state: Any) -> None:
         """Reserve memory for the first save while training goes on. What cannot be saved is said by the save."""
@@ -219,9 +223,13 @@ class Saver:
         """All ranks have come to this step: whether it is saved again, and whether this rank lets it take its place."""
         context = self._context
         own = context.places.own
+        if step <= self.given_up:
+            raise UnsavableState(f"another rank had gone on to step {self.given_up} before this one saved step {step}")
         place = (context.around.node, own.root)
         answers = context.peers.gather((step, is_saved(own, step), place))
         if any(each != step for each, _, _ in answers):
+            # Ranks that are behind catch up without the others. Otherwise they would be one save apart from now on.
+            self.given_up = max(each for each, _, _ in answers)
             others = ", ".join(
                 f"rank {rank} saves step {each}" for rank, (each, _, _) in enumerate(answers[:RANKS_NAMED])
             )

@@ -13,6 +13,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from muster.train.board import has_living_process
@@ -112,7 +113,7 @@ class Uploader:
 
     def _advance(self, step: int, progress: StepProgress, now_s: float) -> bool:
         """Send what is new of a step; False when something failed or waits for its time."""
-        parts = list(parts_in(self._places.own, step, self._places.own.sizes(step)))
+        parts = list(self._parts(step))
         own = [part for part in parts if part.node == self._around.node]
         copies = [part for part in parts if part.node != self._around.node]
         try:
@@ -185,15 +186,18 @@ class Uploader:
         known |= {step for step in steps if manifest_of(self._places.own, step) is not None}
         if self._around.step is not None:
             known.add(self._around.step)
-        gone = hot_surplus(steps, known, self._around.keep, self._saved_last(steps))
+        saved = {step for step in steps if any(True for _ in self._parts(step))}
+        gone = hot_surplus(steps, known, saved, self._around.keep, self._saved_last(steps))
         remove_steps(self._places.own, gone)
 
     def _saved_last(self, steps: list[int]) -> int | None:
         """The newest step of this attempt, or of a later one, here. No training went on from what is above it."""
-        own = self._places.own
-        attempts = ((step, parts_in(own, step, own.sizes(step))) for step in steps)
-        saved = (step for step, parts in attempts if any(self._is_present(part) for part in parts))
+        saved = (step for step in steps if any(self._is_present(part) for part in self._parts(step)))
         return next(saved, self._around.step)
+
+    def _parts(self, step: int) -> Iterator[RankPart]:
+        own = self._places.own
+        return parts_in(own, step, own.sizes(step))
 
     def _given_up(self, store: CheckpointStore) -> set[int]:
         """Steps of earlier attempts from which this one was not told to go on, because they cannot be restored."""

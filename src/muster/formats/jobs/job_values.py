@@ -168,14 +168,22 @@ STORAGES = ("file", "s3", "gs", "gcs", "az", "abfs", "abfss", "hdfs", "webhdfs",
 
 
 def checkpoint_path(value: object) -> str:
-    """A folder, or an address of storage that is known."""
+    """A folder, or an address of storage that is known. `file:/x` is the same as `file:///x`."""
     path = text(value)
-    scheme, is_address, place = path.partition("://")
-    if is_address and scheme not in STORAGES:
+    scheme, colon, rest = path.partition(":")
+    if "://" not in path and not (colon and scheme.lower() in STORAGES):
+        if path.startswith("~"):
+            raise BadValue(f"{shown(path)}: ~ is not looked up", "an absolute path on the nodes")
+        return path
+    scheme, is_local = scheme.lower(), scheme.lower() == "file"
+    if scheme not in STORAGES:
         raise BadValue(f"{shown(scheme)} is no storage that is known", f"a folder, or one of {', '.join(STORAGES)}://…")
-    if is_address and not place.strip("/"):
-        raise BadValue(f"{shown(path)} names no place", "such as s3://bucket/run")
-    return path
+    place = rest.removeprefix("//") if rest.startswith("//") or is_local else ""
+    if not place.strip("/"):
+        raise BadValue(f"{shown(path)} names no place", "such as s3://bucket/run or file:///folder")
+    if is_local and not place.removeprefix("localhost").startswith("/"):
+        raise BadValue(f"{shown(path)} is no absolute path", "such as file:///folder, with three slashes")
+    return f"{scheme}://{place}"
 
 
 def bundle_id(value: object) -> str:

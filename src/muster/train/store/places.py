@@ -67,12 +67,12 @@ class Places:
         """The store that outlives nodes: durable storage, if there is any."""
         return self.durable if self.durable is not None else self.own
 
-    def manifest(self, step: int) -> Manifest | None:
+    def manifest(self, step: int, hear: Callable[[str], None] = say) -> Manifest | None:
         """The checkpoint at a step, from the lists that the places have; None when it is not complete."""
         known: list[Manifest] = []
         parts: list[RankPart] = []
         for store in self.stores():
-            whole = manifest_in(store, step, parts, hear=say)
+            whole = manifest_in(store, step, parts, hear)
             if whole is not None:
                 known.append(whole)
         together = assembled(step, (part for part in parts if self.accepts(part.run)))

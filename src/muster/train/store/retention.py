@@ -48,12 +48,21 @@ def surplus(steps: Iterable[int], complete: Iterable[int], keep: int, at: int | 
     return sorted(step for step in steps if kept and step < kept[0] and step not in kept)
 
 
-def hot_surplus(steps: Iterable[int], complete: Iterable[int], keep: int, at: int | None = None) -> list[int]:
-    """Steps to remove from a hot tier, oldest first. Without uploads nobody knows which are complete: some are kept."""
+def hot_surplus(
+    steps: Iterable[int], complete: Iterable[int], saved: Iterable[int], keep: int, at: int | None = None
+) -> list[int]:
+    """Steps to remove from a hot tier, oldest first. Without uploads nobody knows which are complete: some are kept.
+
+    A node does not learn of all that are: only the newest is uploaded when saves are quicker. So where fewer than
+    `keep` are known, the newest of which it has `saved` its part stay, for the case that the newest is damaged.
+    """
     steps, complete = sorted(steps), sorted(step for step in complete if at is None or step <= at)
+    room = max(0, keep - len(complete))
+    likely = sorted(step for step in {*saved} - {*complete} if complete and step < complete[-1])[-room:] if room else []
     crowd = steps[: -max(1, keep) - HOT_STEPS_MOST]
     newest = {*(complete[-1:] or steps[-1:]), at}
-    return sorted({*surplus(steps, complete, keep), *(step for step in crowd if step not in newest)})
+    gone = [step for step in surplus(steps, complete, keep) if step not in likely]
+    return sorted({*gone, *(step for step in crowd if step not in newest)})
 
 
 def remove_steps(store: CheckpointStore, steps: Iterable[int]) -> None:

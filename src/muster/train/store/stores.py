@@ -23,6 +23,9 @@ PIECE_BYTES = 1 << 20
 UNFINISHED = ".unfinished-"
 """How names of files begin that are being written."""
 
+SCHEMES = ("file", "s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "hdfs", "webhdfs", "oci", "oss", "smb", "sftp")
+"""Schemes of addresses that are meant as such also where slashes are missing. Other folders may have colons."""
+
 S3_OPTIONS: dict[str, Any] = {
     "config_kwargs": {"connect_timeout": 5, "read_timeout": 30, "retries": {"max_attempts": 1}}
 }
@@ -74,20 +77,28 @@ class CheckpointStore(Protocol):
 
 def store_at(path: str, kind: str = "durable") -> "FolderStore | ObjectStore":
     """The store at a path: a plain path, file:///…, or what fsspec knows, such as s3://bucket/run."""
-    protocol = urlsplit(path).scheme if "://" in path else "file"
-    if protocol == "file":
+    scheme, colon, rest = path.partition(":")
+    scheme = scheme.lower()
+    if not colon or not (rest.startswith("//") or scheme in SCHEMES):
         return FolderStore(local_path(path), kind)
-    return ObjectStore(path, kind)
+    if scheme == "file":
+        return FolderStore(local_path(f"file:{rest}"), kind)
+    if not rest.startswith("//") or not rest.strip("/"):
+        raise ValueError(f"{path!r} names no place; write an address such as {scheme}://bucket/run")
+    return ObjectStore(f"{scheme}:{rest}", kind)
 
 
 def local_path(path: str) -> str:
-    """A plain path or file:///… as a plain path."""
-    if path.startswith("file://"):
+    """A plain path, file:///… or file:/… as a plain path."""
+    given = path
+    if path.startswith("file:"):
         parts = urlsplit(path)
         if parts.netloc not in ("", "localhost"):
-            raise ValueError(f"{path!r} names the host {parts.netloc!r}; write file:///… with three slashes")
+            raise ValueError(f"{given!r} names the host {parts.netloc!r}; write file:///… with three slashes")
         path = unquote(parts.path)
-    if not path:
+        if path and not path.startswith("/"):
+            raise ValueError(f"{given!r} is no absolute path; write file:///… with three slashes")
+    if not path.strip():
         raise ValueError("the path of checkpoints is empty")
     return os.path.abspath(os.path.expanduser(path))
 

@@ -49,7 +49,15 @@ from muster.worker.launch.devices import shown_devices
 from muster.worker.launch.environment import WorkerPlace, environment, inherited, job_path
 from muster.worker.launch.frameworks import MeetingPlace, hostfile, launched, lighthouse_program, needs_lighthouse
 from muster.worker.launch.ray_gangs import ray_line
-from muster.worker.launch.runtime_folder import claim, give_back, give_back_if_empty, hot_folder, remove, scratch_folder
+from muster.worker.launch.runtime_folder import (
+    claim,
+    claim_hot,
+    give_back,
+    give_back_if_empty,
+    hot_folder,
+    remove,
+    scratch_folder,
+)
 from muster.worker.launch.secret_files import TOKEN, Given, SecretMissing, provisions
 from muster.worker.launch.setup_records import STAMP, record_folder, setup_folder, setup_key
 from muster.worker.launch.slurm_variables import allocation_of, slurm_variables, unless_named
@@ -113,12 +121,6 @@ class NodeContext:
     def claim_workers(self) -> None:
         """Make the folder `workers`, or take it if it exists. Raises `Refused` if another user has made it."""
         for folder in (self.workers.parent, self.workers):
-            claim(folder)
-
-    def claim_hot(self) -> None:
-        """Make the node's hot tier, or take it if it exists. Raises `Refused` if another user has made it."""
-        hot = self.hot
-        for folder in (hot.parent, hot, hot / self.node):
             claim(folder)
 
     def give_back(self) -> None:
@@ -211,7 +213,7 @@ def _launch_spec(
 ) -> LaunchSpec:
     secrets, found = provisions(context.home, start, meeting.given)
     context.claim_workers()
-    context.claim_hot()
+    claim_hot(context.home, context.node, context.variables)
     folder.mkdir(mode=0o700)
     place = _place(start, worker, folder, meeting, context)
     setup = start.spec.setup if runtime is None else ""  # in a container, it changes what only this worker sees

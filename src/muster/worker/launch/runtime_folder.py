@@ -55,6 +55,23 @@ def scratch_folder(home: Path, variables: Mapping[str, str]) -> Path:
     return Path(variables.get(SCRATCH) or SCRATCH_PARENT) / _own_name(home)
 
 
+def scratch_problem(variables: Mapping[str, str]) -> str:
+    """What is wrong with the place that is named for large files; nothing when it can be used, or none is named.
+
+    It is not made: what is missing is often a disk that is not mounted, and its folder would fill another one.
+    """
+    named = variables.get(SCRATCH)
+    if not named or variables.get(HOT):
+        return ""
+    if not os.path.isabs(named):
+        return f"{SCRATCH} names {named!r}, which is no absolute path"
+    if not os.path.isdir(named):
+        return f"{SCRATCH} names {named}, and there is no such folder: make it, or mount the disk"
+    if not os.access(named, os.W_OK | os.X_OK):
+        return f"{SCRATCH} names {named}, which this user cannot write to"
+    return ""
+
+
 def _own_name(home: Path) -> str:
     found = home.stat()
     return f"muster-{os.geteuid()}-{found.st_dev:x}-{found.st_ino:x}"
@@ -72,6 +89,15 @@ def claim(folder: Path) -> None:
         )
     if stat.S_IMODE(found.st_mode) != _MODE:
         folder.chmod(_MODE)
+
+
+def claim_hot(home: Path, node: str, variables: Mapping[str, str]) -> None:
+    """Make a node's hot tier, or take it if this user has made it. Raises `Refused` if it cannot be used."""
+    if problem := scratch_problem(variables):
+        raise Refused(problem)
+    hot = hot_folder(home, variables)
+    for folder in (hot.parent, hot, hot / node):
+        claim(folder)
 
 
 def keep_from_cleaners(folder: Path) -> bool:

@@ -145,6 +145,21 @@ def test_an_automatic_interval_is_left_to_muster() -> None:
     assert spec.checkpoint == CheckpointSpec(path="p", every_ms=None)
 
 
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("file:/ck", "file:///ck"),
+        ("FILE:///ck", "file:///ck"),
+        ("S3://b/Run", "s3://b/Run"),
+        ("runs:1/ck", "runs:1/ck"),
+    ],
+)
+def test_the_path_of_checkpoints_is_the_place_that_is_meant(written: str, meant: str) -> None:
+    spec = job(f"name: a\nrun: x\ncheckpoint: {{path: '{written}'}}")
+    assert spec.checkpoint is not None
+    assert spec.checkpoint.path == meant
+
+
 def test_a_variable_left_open_is_empty_when_nothing_is_submitted() -> None:
     assert job("name: a\nrun: x\nenv: {KEY: null}").env == (("KEY", ""),)
 
@@ -192,6 +207,13 @@ def test_a_variable_left_open_must_be_in_the_environment() -> None:
         ("checkpoint: {every: 1h}", "3: checkpoint.path: is required"),
         ("checkpoint: {path: p, every: often}", "3: checkpoint.every: must be a duration"),
         ("checkpoint: {path: p, every: 0s}", "3: checkpoint.every: must be auto or a duration above zero"),
+        ("checkpoint: {path: 's3:/b/run'}", "3: checkpoint.path: 's3:/b/run' names no place"),
+        ("checkpoint: {path: 's3://'}", "3: checkpoint.path: 's3://' names no place"),
+        ("checkpoint: {path: 'file:'}", "3: checkpoint.path: 'file:' names no place"),
+        ("checkpoint: {path: 'file:ck'}", "3: checkpoint.path: 'file:ck' is no absolute path"),
+        ("checkpoint: {path: 'file://ck/run'}", "3: checkpoint.path: 'file://ck/run' is no absolute path"),
+        ("checkpoint: {path: ~/ck}", "3: checkpoint.path: '~/ck': ~ is not looked up"),
+        ("checkpoint: {path: p, every: 5 minutes}", "3: checkpoint.every: must be a duration such as 90s, 30m"),
         ("checkpoint: {path: p, keep: 0}", "3: checkpoint.keep: must be greater than or equal to 1"),
         ("retry: {limit: 3, on: [eror]}", "3: retry.on[0]: must be one of error, oom, timeout, not 'eror'"),
         ("retry: 3", "3: retry: must be a mapping"),

@@ -10,6 +10,7 @@ from muster.worker.launch import runtime_folder as module
 from muster.worker.launch.runtime_folder import (
     SCRATCH,
     claim,
+    claim_hot,
     exit_record,
     give_back,
     give_back_if_empty,
@@ -17,6 +18,7 @@ from muster.worker.launch.runtime_folder import (
     remove,
     remove_all,
     runtime_folder,
+    scratch_problem,
 )
 
 
@@ -124,3 +126,21 @@ def test_only_one_whole_exit_code_is_a_record(tmp_path: Path, names: list[str], 
     for name in names:
         (tmp_path / name).touch()
     assert exit_record(tmp_path) == code
+
+
+def test_a_place_for_large_files_that_cannot_be_used_is_told_with_the_variable_that_names_it(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "closed").mkdir(mode=0o500)
+    assert scratch_problem({}) == scratch_problem({SCRATCH: ""}) == scratch_problem({SCRATCH: str(tmp_path)}) == ""
+    assert "no absolute path" in scratch_problem({SCRATCH: "disk"})
+    for name in ("missing", "file"):
+        said = scratch_problem({SCRATCH: str(tmp_path / name)})
+        assert (
+            said == f"MUSTER_SCRATCH names {tmp_path}/{name}, and there is no such folder: make it, or mount the disk"
+        )
+    if os.geteuid() != 0:
+        assert "cannot write to" in scratch_problem({SCRATCH: str(tmp_path / "closed")})
+    with pytest.raises(Refused, match="MUSTER_SCRATCH names"):
+        claim_hot(tmp_path, "n1", {SCRATCH: str(tmp_path / "missing")})
+    claim_hot(tmp_path, "n1", {SCRATCH: str(tmp_path)})
+    assert hot_folder(tmp_path, {SCRATCH: str(tmp_path)}).joinpath("n1").is_dir()
