@@ -218,6 +218,8 @@ class JobSpec(Record, frozen=True, kw_only=True):
     mounts: tuple[Mount, ...] = ()
     """What of the node its containers see, besides what every worker needs."""
     interactive: Interactive | None = None
+    stdin: bool = False
+    """The first worker reads what whoever submitted the job sends to it."""
     env: tuple[tuple[str, str], ...] = ()
     secrets: tuple[str, ...] = ()
     parallelism: Parallelism = Parallelism()

@@ -166,10 +166,10 @@ class WorkerPool:
         return None if seat is None else self._processes.get(seat.token)
 
     def terminal_of(self, job: JobId) -> WorkerProcess | None:
-        """The worker of a job that has a terminal."""
+        """The worker of a job that has a terminal, or reads what a user sends."""
         gang = self._register.gangs.get(job)
         here = [] if gang is None else self._of(gang)
-        return next((process for process in here if process.terminal is not None), None)
+        return next((process for process in here if process.terminal or process.input), None)
 
     def report(self, event: WorkerReport, *, synced: bool = False) -> None:
         """Add a report to the journal, which is sent from there."""

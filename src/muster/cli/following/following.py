@@ -1,7 +1,7 @@
 """Watching a job until it ends: its output goes to a printer, its changes of state to stderr."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from queue import Queue
 from threading import Thread
@@ -31,13 +31,16 @@ def follow_job(
     ranks: Sequence[int] = (0,),
     since: tuple[int, int] = (1, 0),
     quiet: bool = False,
+    began: Callable[[int], None] = lambda _: None,
 ) -> Job:
     """Print what workers print, attempt after attempt, and return the job once it has ended.
 
     `since` is the attempt and the offset to begin with. Changes of the job's state are told on stderr unless `quiet`.
+    `began` is called with each attempt before it is shown.
     """
     first, offset = since
     for attempt in _attempts(client, job_id, first, shown=ranks, quiet=quiet):
+        began(attempt)
         start = offset if attempt == first else 0
         for rank, piece in merged(client, job_id, ranks, attempt=attempt, offset=start):
             printer(rank, piece)
