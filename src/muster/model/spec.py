@@ -158,6 +158,8 @@ class BatchSignal(Record, frozen=True, kw_only=True):
 class BatchSpec(Record, frozen=True, kw_only=True):
     """How a batch script is run, for `launch: slurm`."""
 
+    file: str = ""
+    """Where the script was when it was submitted, for those who list jobs."""
     arguments: tuple[str, ...] = ()
     tasks: int = 0
     """How many processes `srun` starts when it is not told; 0 means one for each place of `tasks_per_worker`."""

@@ -52,6 +52,8 @@ def _submit(client: Client, options: Sequence[Option], script: str, file: str, a
     said = {option.name for option in (*variable_options(os.environ), *options)}
     try:
         job = prepared(client, script, file=file, options=options, arguments=arguments)
+        if "wrap" not in said and Path(file).exists():
+            job.document["batch"]["file"] = str(Path(file).absolute())
     except InvalidDocument as error:
         raise SlurmError(f"sbatch: error: {error}\nBatch job submission failed: nothing was submitted") from None
     except BadOption as error:

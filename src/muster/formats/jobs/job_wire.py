@@ -150,6 +150,8 @@ class BatchSignalWire(Part, record=BatchSignal, required=("name",)):
 class BatchWire(Part, record=BatchSpec):
     """How a batch script is run, for `launch: slurm`."""
 
+    file: Text
+    """Where the script was when `sbatch` read it."""
     arguments: Annotated[list[Text], Field(max_length=ENTRIES_MAX), Spelling(maxItems=20)]
     tasks: Annotated[int, Field(ge=0, le=TASKS_MAX)]
     """How many processes `srun` starts when it is not told."""
