@@ -15,6 +15,8 @@ from muster.formats.sbatch.options import SBATCH, Option
 from muster.formats.text.document import InvalidDocument
 from muster.model.errors import MusterError
 from muster.model.ids import JobId, job_number
+from muster.slurm.immediate import check_starts_now, immediate_s, wait_for_start
+from muster.slurm.options import SlurmError
 from muster.slurm.steps.step import StepRefused
 from muster.slurm.steps.step_input import ALL, StepReaders
 from muster.slurm.submitting import prepared
@@ -41,6 +43,8 @@ def run_job(options: Sequence[Option], command: Sequence[str]) -> int:
         return _run(options, command, has_terminal="pty" in said)
     except MusterError as error:
         raise StepRefused(str(error), error.exit_code) from None
+    except SlurmError as error:
+        raise StepRefused(str(error).removeprefix("srun: error: ")) from None
 
 
 def _run(options: Sequence[Option], command: Sequence[str], *, has_terminal: bool) -> int:
@@ -49,10 +53,13 @@ def _run(options: Sequence[Option], command: Sequence[str], *, has_terminal: boo
         document = _document(client, options, command, has_terminal=has_terminal)
         if given is not None:
             document["stdin"] = True
+        within_s = immediate_s(options, "srun")
+        check_starts_now(client, document, within_s, "srun")
         with interruptions.kept():
             job = client.submit(document)
         try:
             interruptions.raise_kept()
+            wait_for_start(client, job, within_s, "srun")
             ended = _follow(client, job, given, has_terminal=has_terminal)
         except (KeyboardInterrupt, BrokenPipeError):
             client.cancel(job.id, reason="its srun was interrupted")

@@ -6,10 +6,6 @@ from contextlib import contextmanager
 from queue import Queue
 from threading import Thread
 
-import typer
-
-from muster.cli.drawing.state_words import state_news
-from muster.cli.drawing.wording import count
 from muster.cli.following.log_printers import Printer
 from muster.cli.terminal.screen import note, screen
 from muster.client.answers import Job, Log
@@ -17,6 +13,9 @@ from muster.client.client import Client
 from muster.client.pauses import pauses_s
 from muster.formats.text.ranges import node_ranges, worker_range
 from muster.model.errors import InvalidInput, MusterError
+
+# `srun` follows jobs and says nothing, and does without what words and exits need.
+# ruff: noqa: PLC0415
 
 RANKS_FOLLOWED = 64
 """Each rank takes a connection and a thread. No person reads the output of more at once."""
@@ -105,6 +104,8 @@ def leaving(message: str = "", *, code: int = 0) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
+        import typer
+
         if message:
             screen(stderr=True).print()
             note(message)
@@ -113,6 +114,9 @@ def leaving(message: str = "", *, code: int = 0) -> Iterator[None]:
 
 def _tell(job: Job, told: str) -> str:
     """Say what state a job is in, once for each change. Returns what was said last."""
+    from muster.cli.drawing.state_words import state_news
+    from muster.cli.drawing.wording import count
+
     if job.workers and job.state in ("starting", "running"):
         nodes = node_ranges(worker.node for worker in job.workers)
         again = f", attempt {job.attempt}" if job.attempt > 1 else ""

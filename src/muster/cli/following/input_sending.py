@@ -10,12 +10,14 @@ import sys
 import time
 from queue import SimpleQueue
 from threading import Thread
+from typing import TYPE_CHECKING
 
 from muster.cli.terminal.screen import note
-from muster.client.client import Client
-from muster.client.pauses import pauses_s
 from muster.model.errors import MusterError
 from muster.model.job import JobState
+
+if TYPE_CHECKING:
+    from muster.client.client import Client
 
 # ruff: noqa: PLC0415
 
@@ -76,7 +78,7 @@ class KeptInput:
 class InputSender:
     """Sends on a thread of its own, which ends with the process."""
 
-    def __init__(self, client: Client, job_id: str, file: int) -> None:
+    def __init__(self, client: "Client", job_id: str, file: int) -> None:
         self._client = client
         self._job = job_id
         self._input = KeptInput(file)
@@ -98,6 +100,8 @@ class InputSender:
 
     def _waits_until_running(self, attempt: int) -> bool:
         """True once the attempt runs; False when it is over."""
+        from muster.client.pauses import pauses_s
+
         pauses = pauses_s()
         while (job := self._client.job(self._job)).attempt == attempt and not job.is_final:
             if job.state == JobState.RUNNING:
