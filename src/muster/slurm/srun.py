@@ -43,7 +43,7 @@ def _run(words: Sequence[str]) -> int:
     options, command = read_options(words, SRUN)
     said = {option.name: option.value for option in options}
     if {"help", "usage", "version"} & set(said):
-        sys.stdout.write("slurm 22.05.8 (muster)\n" if "version" in said else HELP)
+        sys.stdout.write("slurm 22.05.9\n" if "version" in said else HELP)
         return 0
     if "het-group" in said or ":" in command:
         raise StepRefused("heterogeneous steps (--het-group) are not known here", WRONG_USE)

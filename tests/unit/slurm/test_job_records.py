@@ -1,6 +1,7 @@
 """`scontrol show job` has the lines of Slurm 22.05, in its order, and says nothing that is not so."""
 
 import re
+from pathlib import Path
 
 from tests.unit.client.fake_server import a_job, a_node
 from tests.unit.slurm.conftest import HOME, SlurmUser
@@ -67,6 +68,17 @@ def test_a_task_of_an_array_has_its_own_number_and_that_of_the_array(user: Slurm
     raw, array, index = re.match(r"JobId=(\d+) ArrayJobId=(\d+) ArrayTaskId=(\d+) JobName=", text).groups()  # type: ignore[union-attr]
     assert (array, index) == ("10", "1")
     assert raw == user.reads("squeue -h -t all -j 10_1 -o %A")[0]
+
+
+def test_the_script_of_a_job_is_written_out(user: SlurmUser, tmp_path: Path) -> None:
+    user.server.jobs["job-7"]["spec"]["launch"] = "slurm"
+    script = user.server.jobs["job-7"]["spec"]["run"]
+    assert user.types("scontrol", "write", "batch_script", "7", "-").out == script
+    file = tmp_path / "again.sh"
+    user.types("scontrol", "write", "batch_script", "7", str(file))
+    assert file.read_text() == script
+    assert user.types("scontrol", "write", "batch_script", "8", "-").code == 1
+    assert user.types("scontrol", "show", "jobid", "-dd", "7").out.startswith("JobId=7 ")
 
 
 def test_a_node_without_counts_has_what_slurm_shows_of_one_that_nobody_configured(user: SlurmUser) -> None:
