@@ -74,6 +74,35 @@ def test_a_command_that_could_not_be_started_says_why() -> None:
         asyncio.run(asyncio.wait_for(play(world), DEADLINE_S))
 
 
+def test_a_job_is_sent_what_its_first_worker_reads_and_the_sender_hears_that_it_has_it() -> None:
+    async def play(world: World) -> None:
+        async with listening(world) as url, caller(world, url) as client:
+            job = await submitted(client, stdin=True)
+            address, header = f"{url.replace('http', 'ws')}/v1/jobs/{job}/attach", _as(world, "member")
+            world.terminals.jobs.append(job)
+
+            async def is_running() -> bool:
+                world.control.nudge()
+                return bool((await client.get(f"/v1/jobs/{job}")).json()["state"] == "running")
+
+            await eventually(is_running)
+            async with websockets.connect(address, additional_headers=header) as socket:
+                await socket.send(b"hi")
+                assert await socket.recv() == b"HI"
+                world.terminals.sittings[0].exit_code = 0
+                await socket.send(json.dumps({"end_input": True}))
+                assert json.loads(await socket.recv()) == {"exit": 0}
+                await socket.wait_closed()
+            assert world.store.audit[-1].action == "jobs.attach"
+            waiting = address.replace(job, await submitted(client, stdin=True, begin="1h"))
+            with pytest.raises(InvalidStatus) as refused:
+                await websockets.connect(waiting, additional_headers=header)
+            assert refused.value.response.status_code == 409
+
+    with a_world() as world:
+        asyncio.run(asyncio.wait_for(play(world), DEADLINE_S))
+
+
 @pytest.mark.parametrize(
     ("who", "query", "status"),
     [

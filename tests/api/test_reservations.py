@@ -63,6 +63,19 @@ def test_a_team_uses_what_is_set_aside_for_it() -> None:
     played(scenario, who="admin")
 
 
+def test_a_reservation_for_a_team_that_does_not_exist_is_refused_where_teams_are_declared() -> None:
+    wanted = {"name": "x", "nodes": ["n1"], "start": "now", "end": "1h", "team": "nlpp"}
+
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        assert (await client.put("/v1/teams/nlp", json={"weight": 1})).status_code == 200
+        refused = await client.post("/v1/reservations", json=wanted)
+        assert refused.status_code == 422
+        assert "there is no team nlpp; did you mean 'nlp'?" in refused.json()["detail"]
+        assert (await client.post("/v1/reservations", json={**wanted, "team": "nlp"})).status_code == 200
+
+    played(scenario, who="admin")
+
+
 def test_what_makes_no_reservation_is_refused() -> None:
     good = {"name": "x", "nodes": ["n1"], "start": "now", "end": "1h"}
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from muster.client import Client
-from tests.e2e.conftest import MUSTER, Shell, eventually
+from tests.e2e.conftest import DEADLINE_S, MUSTER, Shell, eventually
 
 
 @pytest.fixture(autouse=True)
@@ -55,6 +55,28 @@ def test_a_command_runs_and_its_fate_is_the_exit_code(shell: Shell) -> None:
     assert by_rank.exit_code in (40, 41)
     assert "only rank 0 is shown" in by_rank.stderr
     assert shell.type("run", "--", "sh", "-c", "kill -USR1 $$").exit_code == 128 + signal.SIGUSR1
+
+
+def test_a_command_reads_what_comes_through_a_pipe_and_reads_it_again_when_it_starts_again(shell: Shell) -> None:
+    def run(text: str, *words: str) -> str:
+        done = subprocess.run(
+            [*MUSTER, "run", "--", *words],
+            env=shell.environment,
+            cwd=shell.folder,
+            input=text,
+            text=True,
+            capture_output=True,
+            timeout=DEADLINE_S,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert run("hello\n", "cat") == "hello\n"
+    assert run("word\n" * 100_000, "wc -w").split() == ["100000"]
+    assert run("y\n" * 1_000_000, "true") == ""
+    again = f"cat; [ $MUSTER_ATTEMPT -gt 1 ] || {{ {shlex.join(MUSTER)} requeue $MUSTER_JOB; sleep 60; }}"
+    assert [line for line in run("hello\n", again).splitlines() if line == "hello"] == ["hello", "hello"]
 
 
 def test_a_command_runs_beside_a_worker(shell: Shell, folder: Path) -> None:

@@ -264,6 +264,29 @@ def test_what_cannot_be_submitted_is_said_as_slurm_says_it(slurm: Slurm) -> None
     assert tested.stderr.startswith("sbatch: Job to start at ")
 
 
+def test_an_output_that_cannot_be_written_is_the_reason_of_the_job(slurm: Slurm) -> None:
+    number = slurm.type("sbatch", "--parsable", "-o", "no/such/folder/%j.out", "--wrap", "true").stdout.strip()
+    assert slurm.shell.type("wait", f"job-{number}", "--timeout", "60s").exit_code == 1
+    shown = slurm.shell.says("show", f"job-{number}")
+    assert "its output cannot be written to" in " ".join(shown.split())
+    assert "there is no folder" in " ".join(shown.split())
+    assert slurm.type("sacct", "-XnPo", "State,ExitCode", "-j", number).stdout == "FAILED|1:0\n"
+
+
+def test_what_does_not_start_in_time_is_not_wanted(slurm: Slurm) -> None:
+    full = slurm.type("sbatch", "--parsable", "-N4", "--gpus-per-node=8", "--wrap", "sleep 60").stdout.strip()
+    try:
+        eventually(lambda: slurm.type("squeue", "-hj", full, "-o", "%t").stdout == "R\n", what="a full cluster")
+        for words in (("srun", "-I", "--gpus=1", "true"), ("salloc", "--immediate=1", "--gpus=1", "true")):
+            refused = slurm.type(*words)
+            assert refused.returncode == 1, words
+            assert "Unable to allocate resources: Requested nodes are busy: " in refused.stderr
+        assert slurm.type("squeue", "-ho", "%i").stdout.split() == [full]
+    finally:
+        slurm.type("scancel", full)
+    assert slurm.type("srun", "--immediate=30", "--gpus=1", "true").returncode == 0
+
+
 def test_an_srun_that_is_interrupted_ends_its_job(slurm: Slurm) -> None:
     words = [sys.executable, "-m", "muster.slurm", "srun", "sh", "-c", "echo up; exec sleep 1000"]
     began = subprocess.Popen(

@@ -99,6 +99,15 @@ def test_a_clean_environment_has_what_every_login_has(slurm: Slurm) -> None:
     ]
 
 
+def test_what_srun_reads_its_tasks_read(slurm: Slurm) -> None:
+    many = slurm.folder / "many.txt"
+    many.write_text("word\n" * 50_000)
+    for words, counts in (("-n2", [50_000, 50_000]), ("-n2 --input=1", [0, 50_000]), ("-n2 --input=none", [0, 0])):
+        said = slurm.says("sh", "-c", f"srun {words} wc -l < many.txt")
+        assert sorted(map(int, said.split())) == counts, words
+    assert slurm.says("srun", "-n2", "--input=many.txt", "head", "-n1") == "word\nword\n"
+
+
 def test_a_file_is_put_on_all_nodes(slurm: Slurm) -> None:
     *lines, missing = slurm.prints("broadcast.sh")
     assert lines == ["hello from 0", "hello from 1", "is there", "replaced"]

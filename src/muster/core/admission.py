@@ -5,6 +5,7 @@ something that its team may not have. A job that only has to wait is admitted, a
 """
 
 from collections.abc import Iterable
+from math import gcd
 
 from muster.core.cluster.capacity import Capacity
 from muster.core.cluster.free_states import FreeStates
@@ -20,7 +21,7 @@ from muster.model.machines.constraint import labels_named, parse_constraint
 from muster.model.node import ClusterSpec, NodeState
 from muster.model.plan import ReasonCode
 from muster.model.records import Record, evolve
-from muster.model.resources import GPU_MILLI, gpus_text, typed_gpus_text
+from muster.model.resources import GPU_MILLI, Request, gpus_text, typed_gpus_text
 from muster.model.spec import JobSpec
 
 WORDS_NAMED = 20
@@ -156,8 +157,42 @@ class Gate:
         return Rejected(
             code=ReasonCode.NEVER_FITS,
             message=f"a gang of {workers} {'worker' if workers == 1 else 'workers'} with these resources does not fit "
-            f"on {where}, even when empty" + (" (each role runs on one GPU type)" if len(allowed) > 1 else ""),
+            f"on {where}, even when empty"
+            + (" (each role runs on one GPU type)" if len(allowed) > 1 else "")
+            + self._largest_that_fits(spec),
         )
+
+    def _largest_that_fits(self, spec: JobSpec) -> str:
+        """How many such workers would fit, or what of a worker no node has enough of; empty for several roles."""
+        if len(spec.roles) > 1:
+            return ""
+        role = spec.roles[0]
+        fewest = _workers_of_a_group(spec)
+        low, high = 0, (role.workers_min - 1) // fewest
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if self._holds(spec, middle * fewest) else (low, middle - 1)
+        if low:
+            return f"; at most {low * fewest} such {'worker does' if low * fewest == 1 else 'workers do'}"
+        return self._scarce(role.request)
+
+    def _holds(self, spec: JobSpec, workers: int) -> bool:
+        """True when a gang of so many workers fits on the empty cluster."""
+        role = evolve(spec.roles[0], workers_min=workers, workers_max=workers)
+        gang = gang_of(evolve(spec, roles=(role,)), self._setting)
+        return any(fits(self._bare, gang, choice, gang.widest) for choice in gang.choices)
+
+    def _scarce(self, request: Request) -> str:
+        """What a worker needs more of than any node has."""
+        nodes, short = self._setting.tree.nodes, []
+        for asked, most, words in (
+            (request.cpu_milli, max(node.cpu_milli for node in nodes), _cpus),
+            (request.memory_bytes, max(node.memory_bytes for node in nodes), _memory),
+            (request.disk_bytes, max(node.disk_bytes for node in nodes), _disk),
+        ):
+            if asked > most:
+                short.append(f"a worker needs {words(asked)}, and the largest node has {words(most)}")
+        return "".join(f"; {each}" for each in short) or "; not even one worker does"
 
     def _too_large_worker(self, spec: JobSpec) -> Rejected | None:
         """The refusal when one worker needs more GPUs than any node has that it may use."""
@@ -187,6 +222,36 @@ class Gate:
             message=f"needs {typed_gpus_text(amounts[gpu_type], gpu_type)} and team {team} may never use more than "
             f"{gpus_text(limit_milli)}",
         )
+
+
+def _workers_of_a_group(spec: JobSpec) -> int:
+    """The fewest workers over which the model can be split, and of which the gang is a multiple."""
+    ranks = spec.parallelism.tensor * spec.parallelism.pipeline
+    gpus = max(spec.roles[0].request.gpu_milli // GPU_MILLI, 1)
+    return int(ranks // gcd(ranks, gpus))
+
+
+def _cpus(milli: int) -> str:
+    """CPUs in words."""
+    return f"{gpus_text(milli)} CPUs"
+
+
+def _memory(size_bytes: int) -> str:
+    """Memory in words."""
+    return f"{_size(size_bytes)} of memory"
+
+
+def _disk(size_bytes: int) -> str:
+    """Disk in words."""
+    return f"{_size(size_bytes)} of disk"
+
+
+def _size(size_bytes: int) -> str:
+    for unit, size in (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20)):
+        if size_bytes >= size:
+            whole, tenth = divmod(size_bytes * 10 // size, 10)
+            return f"{whole}.{tenth} {unit}" if tenth else f"{whole} {unit}"
+    return f"{size_bytes} bytes"
 
 
 def _unsuitable(message: str) -> Rejected:

@@ -67,12 +67,17 @@ def check_judged(judged_by: Rules | None, rules: Rules) -> None:
 
 
 def check_team(spec: JobSpec, rules: Rules) -> None:
-    """Raise unless the job's team exists. The default team always exists; if no team was declared, all do."""
-    known: Iterable[TeamPath] = [team.path for team in rules.teams]
-    if known and spec.team not in known and spec.team != DEFAULT_TEAM:
-        hint = closest(spec.team, known)
-        remedy = f"an operator makes it with `muster quota set {spec.team}`"
-        raise InvalidInput("; ".join(part for part in (f"there is no team {spec.team}", hint, remedy) if part))
+    """Raise unless the job's team exists."""
+    check_team_exists(spec.team, rules)
+
+
+def check_team_exists(team: TeamPath, rules: Rules) -> None:
+    """Raise unless a team exists. The default team always exists; if no team was declared, all do."""
+    known: Iterable[TeamPath] = [each.path for each in rules.teams]
+    if known and team not in known and team != DEFAULT_TEAM:
+        hint = closest(team, known)
+        remedy = f"an operator makes it with `muster quota set {team}`"
+        raise InvalidInput("; ".join(part for part in (f"there is no team {team}", hint, remedy) if part))
 
 
 def _again(

@@ -158,6 +158,8 @@ class BatchSignal(Record, frozen=True, kw_only=True):
 class BatchSpec(Record, frozen=True, kw_only=True):
     """How a batch script is run, for `launch: slurm`."""
 
+    file: str = ""
+    """Where the script was when it was submitted, for those who list jobs."""
     arguments: tuple[str, ...] = ()
     tasks: int = 0
     """How many processes `srun` starts when it is not told; 0 means one for each place of `tasks_per_worker`."""
@@ -218,6 +220,8 @@ class JobSpec(Record, frozen=True, kw_only=True):
     mounts: tuple[Mount, ...] = ()
     """What of the node its containers see, besides what every worker needs."""
     interactive: Interactive | None = None
+    stdin: bool = False
+    """The first worker reads what whoever submitted the job sends to it."""
     env: tuple[tuple[str, str], ...] = ()
     secrets: tuple[str, ...] = ()
     parallelism: Parallelism = Parallelism()

@@ -15,6 +15,7 @@ from muster.formats.sbatch.options import SALLOC, SBATCH, BadOption, Option, rea
 from muster.formats.text.document import InvalidDocument
 from muster.model.errors import NotFound
 from muster.model.ids import JobId, job_number
+from muster.slurm.immediate import check_starts_now, immediate_s, wait_for_start
 from muster.slurm.options import SlurmError, complain, connected
 from muster.slurm.srun import ALLOCATION
 from muster.slurm.submitting import prepared
@@ -49,13 +50,16 @@ def main(arguments: Sequence[str]) -> int:
     with connected("salloc") as client:
         interruptions = Interruptions()
         with interruptions, interruptions.kept():
-            job = client.submit(_document(client, options))
+            document, within_s = _document(client, options), immediate_s(options, "salloc")
+            check_starts_now(client, document, within_s, "salloc")
+            job = client.submit(document)
         number = job_number(JobId(job.id))
         code: int | None = None
         try:
             with interruptions:
                 interruptions.raise_kept()
                 _tell(f"Pending job allocation {number}", said)
+                wait_for_start(client, job, within_s, "salloc")
                 path = _granted(client, job)
                 _tell(f"Granted job allocation {number}", said)
             code = 0 if "no-shell" in said else _run(path, command, said)

@@ -7,14 +7,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from muster import __version__
 from muster.client.answers import Job
 from muster.client.client import Client
 from muster.formats.sbatch.options import SBATCH, BadOption, Option, read_options
 from muster.formats.sbatch.sbatch_file import variable_options
 from muster.formats.text.document import InvalidDocument
 from muster.model.ids import JobId, job_number
-from muster.slurm.options import SlurmError, complain, connected
+from muster.slurm.options import VERSION, SlurmError, complain, connected
 from muster.slurm.submitting import prepared
 from muster.slurm.waiting import exit_code_of
 
@@ -37,7 +36,7 @@ def main(arguments: Sequence[str]) -> int:
         return FAILED
     said = {option.name: option.value for option in options}
     if "help" in said or "usage" in said or "version" in said:
-        sys.stdout.write(f"slurm 22.05.8 (muster {__version__})\n" if "version" in said else HELP)
+        sys.stdout.write(f"{VERSION}\n" if "version" in said else HELP)
         return 0
     if ":" in rest:
         raise SlurmError(
@@ -52,6 +51,8 @@ def _submit(client: Client, options: Sequence[Option], script: str, file: str, a
     said = {option.name for option in (*variable_options(os.environ), *options)}
     try:
         job = prepared(client, script, file=file, options=options, arguments=arguments)
+        if "wrap" not in said and Path(file).exists():
+            job.document["batch"]["file"] = str(Path(file).absolute())
     except InvalidDocument as error:
         raise SlurmError(f"sbatch: error: {error}\nBatch job submission failed: nothing was submitted") from None
     except BadOption as error:

@@ -17,6 +17,7 @@ from muster.slurm.showing.host_lists import compressed, expanded
 from muster.slurm.showing.job_rows import JobRow
 from muster.slurm.showing.node_rows import NodeRow, node_rows
 from muster.slurm.showing.record_texts import job_text, node_text, partition_text
+from muster.slurm.showing.script_fields import is_batch
 from muster.slurm.submitting import tiers_of
 
 NEED_JOB = "scontrol: error: a job id is needed"
@@ -102,6 +103,28 @@ def _named_rows(cluster: Cluster, names: Sequence[str]) -> list[JobRow]:
     if found and not known:
         raise SlurmError(f"slurm_load_jobs error: {INVALID}")
     return known
+
+
+def _write(_: Namespace, named: Sequence[str]) -> int:
+    """`write batch_script JOB [FILE]`: the script of a job, into a file or to standard output."""
+    what, number, *file = [*named, "", ""]
+    if not what or not "batch_script".startswith(what):
+        raise SlurmError(f"invalid keyword: write {' '.join(named)}".rstrip())
+    with connected("scontrol") as client:
+        row, path = _named_rows(Cluster(client), [number])[0], next(filter(None, file), f"slurm-{number}.sh")
+    if not is_batch(row):
+        raise SlurmError(f"job script retrieval failed: {INVALID}")
+    script = str(row.job.spec.get("run", ""))
+    if path == "-":
+        sys.stdout.write(script)
+        return 0
+    try:
+        with open(path, "w", encoding="utf-8") as opened:
+            opened.write(script)
+    except OSError as error:
+        raise SlurmError(f"failed to open file `{path}': {error.strerror}") from None
+    show_lines([f"batch script for job {number} written to {path}"])
+    return 0
 
 
 def _show_nodes(given: Namespace, names: Sequence[str]) -> int:
@@ -268,6 +291,7 @@ def _update_node(settings: dict[str, str]) -> int:
 
 _SHOWN: dict[str, Callable[[Namespace, Sequence[str]], int]] = {
     "jobs": _show_jobs,
+    "jobid": _show_jobs,
     "nodes": _show_nodes,
     "partitions": _show_partitions,
     "config": _show_config,
@@ -283,6 +307,7 @@ _VERBS: dict[str, Callable[[Namespace, Sequence[str]], int]] = {
     "release": _ask("release"),
     "requeue": _ask("requeue"),
     "update": _update,
+    "write": _write,
     "ping": _ping,
     "version": _version,
 }

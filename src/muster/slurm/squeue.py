@@ -21,7 +21,7 @@ STARTS = "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %20Y %R"
 
 LETTERS = {
     "a": "Account",
-    "A": "JobID",
+    "A": "JobIDRaw JOBID",
     "b": "tres-per-node",
     "B": "BatchHost",
     "c": "MinCPUs",

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from muster.formats.sbatch.options import SRUN, BadOption, Option, read_options
 from muster.slurm.steps.step import RunningStep, StepOptions, StepRefused
+from muster.slurm.steps.step_input import ALL, StepReaders
 from muster.worker.gang.allocation import read_allocation
 from muster.worker.gang.step_layout import StepRequest
 
@@ -42,7 +43,7 @@ def _run(words: Sequence[str]) -> int:
     options, command = read_options(words, SRUN)
     said = {option.name: option.value for option in options}
     if {"help", "usage", "version"} & set(said):
-        sys.stdout.write("slurm 22.05.8 (muster)\n" if "version" in said else HELP)
+        sys.stdout.write("slurm 22.05.9\n" if "version" in said else HELP)
         return 0
     if "het-group" in said or ":" in command:
         raise StepRefused("heterogeneous steps (--het-group) are not known here", WRONG_USE)
@@ -72,7 +73,7 @@ def step_options(said: Mapping[str, str], command: Sequence[str], variables: Map
         unbuffered="unbuffered" in said,
         kill_on_bad_exit=said.get("kill-on-bad-exit", "0") != "0",
         has_terminal="pty" in said and os.isatty(0),
-        input=said.get("input", "all"),
+        readers=StepReaders(option=said.get("input", ALL)),
         quiet="quiet" in said,
     )
 
@@ -126,7 +127,7 @@ def _variable_options(variables: Mapping[str, str]) -> dict[str, str]:
     """Options in variables. Sizes of the job are in its allocation, and so not among them."""
     names = {"SRUN_CPUS_PER_TASK": "cpus-per-task", "SLURM_KILL_BAD_EXIT": "kill-on-bad-exit"}
     names |= {"SLURM_OPEN_MODE": "open-mode", "SRUN_EXPORT_ENV": "export", "SLURM_STDOUTMODE": "output"}
-    names |= {"SLURM_STDERRMODE": "error", "SLURM_GPU_BIND": "gpu-bind"}
+    names |= {"SLURM_STDERRMODE": "error", "SLURM_STDINMODE": "input", "SLURM_GPU_BIND": "gpu-bind"}
     return {name: variables[variable] for variable, name in names.items() if variable in variables} | (
         {"label": ""} if variables.get("SLURM_LABELIO", "0") not in ("", "0") else {}
     )

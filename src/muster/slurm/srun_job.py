@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from muster.cli.following.following import follow_job
+from muster.cli.following.input_sending import InputSender, given_input
 from muster.cli.following.log_printers import RawPrinter
 from muster.cli.terminal.interruptions import Interruptions
 from muster.client.answers import Job
@@ -14,7 +15,10 @@ from muster.formats.sbatch.options import SBATCH, Option
 from muster.formats.text.document import InvalidDocument
 from muster.model.errors import MusterError
 from muster.model.ids import JobId, job_number
+from muster.slurm.immediate import check_starts_now, immediate_s, wait_for_start
+from muster.slurm.options import SlurmError
 from muster.slurm.steps.step import StepRefused
+from muster.slurm.steps.step_input import ALL, StepReaders
 from muster.slurm.submitting import prepared
 from muster.slurm.waiting import CANCELLED, exit_code_of
 
@@ -39,21 +43,35 @@ def run_job(options: Sequence[Option], command: Sequence[str]) -> int:
         return _run(options, command, has_terminal="pty" in said)
     except MusterError as error:
         raise StepRefused(str(error), error.exit_code) from None
+    except SlurmError as error:
+        raise StepRefused(str(error).removeprefix("srun: error: ")) from None
 
 
 def _run(options: Sequence[Option], command: Sequence[str], *, has_terminal: bool) -> int:
+    given = None if has_terminal or not reads_here(options) else given_input()
     with Client() as client, Interruptions() as interruptions:
         document = _document(client, options, command, has_terminal=has_terminal)
+        if given is not None:
+            document["stdin"] = True
+        within_s = immediate_s(options, "srun")
+        check_starts_now(client, document, within_s, "srun")
         with interruptions.kept():
             job = client.submit(document)
         try:
             interruptions.raise_kept()
-            ended = _follow(client, job, has_terminal=has_terminal)
+            wait_for_start(client, job, within_s, "srun")
+            ended = _follow(client, job, given, has_terminal=has_terminal)
         except (KeyboardInterrupt, BrokenPipeError):
             client.cancel(job.id, reason="its srun was interrupted")
             sys.stderr.write(f"srun: Force Terminated job {job_number(JobId(job.id))}\n")
             return CANCELLED
         return exit_code_of(ended, client)
+
+
+def reads_here(options: Sequence[Option]) -> bool:
+    """True when some task reads what this `srun` reads."""
+    readers = StepReaders(option=next((each.value for each in reversed(options) if each.name == "input"), ALL))
+    return readers.option.isdecimal() or readers.has(0)
 
 
 def _document(
@@ -75,10 +93,13 @@ def _document(
         raise StepRefused(str(error), WRONG_USE) from None
 
 
-def _follow(client: Client, job: Job, *, has_terminal: bool) -> Job:
+def _follow(client: Client, job: Job, given: int | None, *, has_terminal: bool) -> Job:
     if has_terminal:
         from muster.cli.terminal.raw_terminal import attach_when_running  # noqa: PLC0415 (it loads websockets)
 
         return attach_when_running(client, job.id)
     sys.stdout.flush()
-    return follow_job(client, job.id, RawPrinter(sys.stdout.buffer), quiet=True)
+    printer = RawPrinter(sys.stdout.buffer)
+    if given is None:
+        return follow_job(client, job.id, printer, quiet=True)
+    return follow_job(client, job.id, printer, quiet=True, began=InputSender(client, job.id, given).began)

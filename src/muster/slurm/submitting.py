@@ -138,5 +138,7 @@ def _with_known_type(client: Client, document: dict[str, Any], notes: list[str])
         return document
     if types - {"", None} or not types:
         return document
-    notes.append(f"GPUs have no type here, so {resources['gpu_type']} means any of them")
+    kinds = resources["gpu_type"]
+    named = kinds if isinstance(kinds, str) else " or ".join(kinds)
+    notes.append(f"GPUs have no type here, so {named} means any of them")
     return {**document, "resources": {key: value for key, value in resources.items() if key != "gpu_type"}}

@@ -21,9 +21,8 @@
     processes         everything a worker started: how it is limited, recognised and ended
     output            what a worker printed
     records           what is known about jobs on this node, kept on disk
-    terminal_viewers  people who watch the terminal of a worker
+    terminals         what people type, and send to programs on this node
     last_output       what was printed is sent before a supervisor of an allocation ends
-    side_commands     commands that people run beside a worker
     held_starts       workers that wait until an older attempt of their job is gone
     deadlines         when a supervisor acts by itself
     probes            what the node measures about its own health

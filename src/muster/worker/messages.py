@@ -7,6 +7,7 @@ its `type`. Unknown fields are ignored, so that either side may be the newer one
 import json
 import types
 import typing
+from binascii import a2b_base64
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from functools import cache
@@ -65,6 +66,14 @@ def parsed(text: bytes) -> dict[str, Any]:
     if not isinstance(message, dict):
         raise BadMessage("not a JSON object")
     return message
+
+
+def typed(text: str) -> bytes:
+    """What was typed, from a message."""
+    try:
+        return a2b_base64(text, strict_mode=True)
+    except ValueError as error:
+        raise BadMessage("not base64") from error
 
 
 def encoded(value: Command | WorkerReport | Telemetry) -> dict[str, object]:

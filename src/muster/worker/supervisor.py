@@ -33,6 +33,11 @@ What the agent of an allocation sends          what it receives
     {"token": …, "as": "agent"}                    {"over": true} once nothing runs any more: see `last_output`
     {"sent": true}                                 nothing: the supervisor may end
 
+Who sends what a worker reads (a job with          what they receive
+`stdin`) connects as a viewer, and sends
+    {"input": base64}, {"end_input": true}         {"over": reason, "code": 0} once the worker has all of it, or does
+                                                   not read any more; without a code it has not
+
 Who runs a command beside a worker sends       what they receive
     {"token": …, "as": "beside", "job": …,         {"output": base64}, then {"over": reason, "code": n}; without a code
      "rank": n, "run": line, "terminal": …}        the command was not started
@@ -63,8 +68,8 @@ from muster.worker.processes.companions import Companions
 from muster.worker.records.journal import RETRY_MS, Journal
 from muster.worker.records.orphan_cleanup import OrphanCleanup
 from muster.worker.service import Conversation, Message, Service
-from muster.worker.side_commands import SideCommands, SideRequest
-from muster.worker.terminal_viewers import show_terminal
+from muster.worker.terminals.side_commands import SideCommands, SideRequest
+from muster.worker.terminals.terminal_viewers import show_terminal
 from muster.worker.training.hot_tier import HotTier
 from muster.worker.training.runs_over import RunsOver
 from muster.worker.training.stack_dumps import StackDumps, Texts

@@ -35,7 +35,7 @@ from muster.worker.training.stack_dumps import StackRequest
 from muster.worker.training.training_worker import NodeReports
 from muster.worker.worker_beginning import begin_worker
 from muster.worker.worker_process import WorkerContext, WorkerProcess
-from muster.worker.worker_reports import CANNOT_RUN, KILLED, STOPPED, exited, failed, now_ms, started
+from muster.worker.worker_reports import CANNOT_RUN, KILLED, STOPPED, exited, failed, now_ms, problem_noted, started
 
 
 class WorkerPool:
@@ -166,10 +166,10 @@ class WorkerPool:
         return None if seat is None else self._processes.get(seat.token)
 
     def terminal_of(self, job: JobId) -> WorkerProcess | None:
-        """The worker of a job that has a terminal."""
+        """The worker of a job that has a terminal, or reads what a user sends."""
         gang = self._register.gangs.get(job)
         here = [] if gang is None else self._of(gang)
-        return next((process for process in here if process.terminal is not None), None)
+        return next((process for process in here if process.terminal or process.input), None)
 
     def report(self, event: WorkerReport, *, synced: bool = False) -> None:
         """Add a report to the journal, which is sent from there."""
@@ -348,7 +348,10 @@ class WorkerPool:
         gang = self._register.gangs[seat.job]
         code = KILLED if process.exit_code is None else process.exit_code
         is_done, last_step = training.has_finished or process.has_finished, training.last_step
-        end = exited(gang.generation, seat, code, oom=process.oom, has_finished=is_done, last_step=last_step)
+        problem = problem_noted(process.launch_spec.folder, code)
+        end = exited(
+            gang.generation, seat, code, oom=process.oom, has_finished=is_done, problem=problem, last_step=last_step
+        )
         self.report(end, synced=True)
         for job in self._register.forgettable():
             self._journal.add("forgot", job)

@@ -27,6 +27,7 @@ from muster.worker.output.terminal import PseudoTerminal
 from muster.worker.processes.job_signals import signal_worker
 from muster.worker.processes.spawning import spawn
 from muster.worker.processes.trees import ProcessTree
+from muster.worker.terminals.worker_input import WorkerInput
 from muster.worker.training.worker_boards import FOLDER as BOARDS
 
 LEFTOVER_LOOK_MS = 20
@@ -109,10 +110,16 @@ class WorkerProcess:
             self._output, given = self._terminal.ends if self._terminal else os.pipe2(os.O_CLOEXEC)
             os.set_blocking(self._output, False)
             opened.callback(os.close, self._output)
+            self.input = WorkerInput(around.loop, self._note) if launch_spec.has_input else None
+            """What it reads, if a user sends it."""
+            if self.input is not None:
+                opened.callback(self.input.close)
             try:
                 self.pid = self._spawn(given)
             finally:
                 os.close(given)
+                if self.input is not None:
+                    os.close(self.input.reading)
             opened.pop_all()
         container = launch_spec.container
         self._removal = Removal.NONE if container is None else Removal.DUE
@@ -222,8 +229,8 @@ class WorkerProcess:
 
     def _spawn(self, output: int) -> int:
         device = "" if self._terminal is None else self._terminal.device
-        spec = self._launch_spec
-        return spawn(spec.command, spec.variables, token=self.token, output=output, terminal=device)
+        spec, reading = self._launch_spec, -1 if self.input is None else self.input.reading
+        return spawn(spec.command, spec.variables, token=self.token, output=output, terminal=device, given=reading)
 
     def _pump(self) -> None:
         """Read what the worker printed. Bounded, so that a worker that prints without end does not delay the others."""
@@ -331,6 +338,8 @@ class WorkerProcess:
         self._segments.close()
         if self._terminal is not None:
             self._terminal.close()
+        if self.input is not None:
+            self.input.close()
         self._around.gone(self)
 
     def _close_files(self) -> None:

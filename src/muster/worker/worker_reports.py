@@ -2,10 +2,12 @@
 
 import time
 from collections.abc import Iterable
+from pathlib import Path
 
 from muster.model.ids import NodeName
 from muster.model.instructions import StartWorkers
 from muster.model.reports import ImagePulled, StartFailed, WorkersExited, WorkersStarted
+from muster.worker.gang.companion import PROBLEM
 from muster.worker.records.register import RegisteredGang, Seat
 
 STOPPED, KILLED = 143, 137
@@ -13,6 +15,10 @@ STOPPED, KILLED = 143, 137
 
 CANNOT_RUN = 126
 """The exit code of a shell for a command that exists but cannot be run."""
+
+
+PROBLEM_BYTES = 1000
+"""How much of it is reported: the program of the job could have written it."""
 
 
 def started(gang: RegisteredGang, seat: Seat) -> WorkersStarted:
@@ -48,6 +54,15 @@ def exited(
         step=step,
         step_ms=step_ms,
     )
+
+
+def problem_noted(folder: Path, code: int) -> str:
+    """Why the program of a worker that failed could not be started, as what was to start it has written down."""
+    try:
+        text = (folder / PROBLEM).read_bytes()[:PROBLEM_BYTES] if code else b""
+    except OSError:
+        return ""
+    return text.decode("utf-8", "replace")
 
 
 def failed(gang: RegisteredGang, ranks: Iterable[int], message: str) -> StartFailed:

@@ -156,6 +156,13 @@ def test_a_drawing_of_jobs_imports_only_what_draws_it(address: str, words: list[
     assert needless(imported_by(*words, url=address), *allowed) == []
 
 
+def test_the_commands_of_slurm_leave_out_the_command_line_of_the_http_client_and_that_of_muster() -> None:
+    program = "import sys, muster.slurm.squeue, muster.slurm.srun_job as _; print(sys.modules['httpx._main'])"
+    more = "print([name for name in ('typer', 'rich', 'websockets') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", f"{program}; {more}"], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["None", "[]"]
+
+
 def test_a_job_file_is_read_without_what_reads_scripts_and_other_files(address: str, tmp_path: Path) -> None:
     job = tmp_path / "job.yaml"
     job.write_text("name: train\nrun: python train.py\n")

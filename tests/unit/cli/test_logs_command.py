@@ -44,6 +44,16 @@ def test_an_array_has_no_output_of_its_own(terminal: Terminal, day: FakeServer) 
     assert "name one of its tasks, such as job-18.0" in result.stderr
 
 
+def test_a_rank_that_the_job_does_not_have_is_said(terminal: Terminal, day: FakeServer) -> None:
+    day.jobs["job-12"]["spec"]["workers"] = 4
+    for ranks in ("9", "0-9"):
+        result = terminal.type("logs", "job-12", "-r", ranks)
+        assert (result.exit_code, result.stdout) == (4, "")
+        assert "job-12 has no worker" in result.stderr
+    day.logs["job-12", 9, 1] = b"of a larger attempt\n"
+    assert terminal.shows("logs", "job-12", "-r", "9") == "of a larger attempt\n"
+
+
 def test_a_rank_is_a_number(terminal: Terminal, day: FakeServer) -> None:
     assert "--rank: 'x' is not a rank" in terminal.type("logs", "job-12", "-r", "x").stderr
 

@@ -1,6 +1,7 @@
 """Words that are taken as they are become what typer would make of them."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -55,6 +56,25 @@ def test_what_is_taken_as_it_is_equals_what_typer_makes_of_it() -> None:
                 assert (type(taken), taken) == (type(made), made), (parameter.name, value)
                 compared += 1
     assert compared > 500
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "word", "taken"),
+    [
+        ("run", "gpus", "0.5", 0.5),
+        ("run", "cpus", 2, 2.0),
+        ("run", "gpus", "-1", plain_values.UNKNOWN),
+        ("run", "gpus", "half", plain_values.UNKNOWN),
+        ("config diff", "file", "no/muster.toml", Path("no/muster.toml")),
+    ],
+)
+def test_numbers_and_paths_are_taken_as_they_are(command: str, name: str, word: Any, taken: Any) -> None:
+    first, *rest = command.split()
+    found: Any = CommandTable()[first]
+    for each in rest:
+        found = found.commands[each]
+    parameter = next(each for each in found.params if each.name == name)
+    assert plain_values._plain(parameter, word) == taken
 
 
 @pytest.mark.parametrize(

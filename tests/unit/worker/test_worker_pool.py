@@ -93,7 +93,8 @@ def test_a_control_plane_claims_no_more_jobs_than_there_are(tmp_path: Path, monk
         journal.add("acked", journal.register.last_number)
         journal.add("seat", job, 0, job, [])
         pool._seats[job] = journal.register.gangs[job].seats[0]
-        ended: Any = SimpleNamespace(token=job, exit_code=0, is_told=False, oom=False, has_finished=False)
+        gone = {"token": job, "exit_code": 0, "is_told": False, "oom": False, "has_finished": False}
+        ended: Any = SimpleNamespace(**gone, launch_spec=SimpleNamespace(folder=tmp_path))
         pool._processes[job] = ended
         pool._gone(ended)
     assert len(journal.register.gangs) <= 23

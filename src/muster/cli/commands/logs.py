@@ -48,7 +48,7 @@ def logs(
     On a terminal control characters are written out; what is piped is as it was printed.
     """
     with connect() as client:
-        ranks = _ranks(client, job, rank)
+        ranks = _ranks(client, job, rank, attempt)
         printer = _printer(job, ranks, output, raw=raw)
         since = (attempt or 1, 0)
         if tail is not None or not follow:
@@ -61,8 +61,34 @@ def logs(
         printer.close()
 
 
-def _ranks(client: "Client", job: str, text: str) -> Sequence[int]:
+def _ranks(client: "Client", job: str, text: str, attempt: int | None) -> Sequence[int]:
     """The ranks that were asked for. For `all` the job says how many workers there are."""
+    ranks = _ranks_named(client, job, text)
+    if text not in ("0", "all"):
+        _check_ranks(client, job, ranks, attempt)
+    return ranks
+
+
+def _check_ranks(client: "Client", job: str, ranks: Sequence[int], attempt: int | None) -> None:
+    """Refuse ranks that the job does not have. A worker may have been there in an earlier attempt, and have a log."""
+    from muster.cli.following.following import all_ranks
+
+    known = all_ranks(client.job(job))
+    for rank in ranks:
+        if rank not in known and not _has_log(client, job, rank, attempt):
+            those = f"its ranks are {known[0]} to {known[-1]}" if len(known) > 1 else "its only rank is 0"
+            raise NotFound(f"{job} has no worker {rank}; {those}")
+
+
+def _has_log(client: "Client", job: str, rank: int, attempt: int | None) -> bool:
+    try:
+        next(iter(client.logs(job, rank, attempt=attempt)), None)
+    except NotFound:
+        return False
+    return True
+
+
+def _ranks_named(client: "Client", job: str, text: str) -> Sequence[int]:
     if text == "all":
         from muster.cli.following.following import all_ranks
 

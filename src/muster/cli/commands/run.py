@@ -70,7 +70,12 @@ def run(
     idle_timeout: Idle = "30m",
     output: Printed = Output.TABLE,
 ) -> None:
-    """Run a command as a job and show its output. Ctrl-C cancels it; the exit code is that of the command."""
+    """Run a command as a job and show its output. Ctrl-C cancels it; the exit code is that of the command.
+
+    What comes to its standard input through a pipe or from a file, the first worker reads.
+    """
+    from muster.cli.following.input_sending import given_input
+
     if pty and not sys.stdin.isatty():
         raise InvalidInput("--pty: standard input is not a terminal, so nobody could type; leave --pty out")
     resources = {"gpus": gpus or None, "gpu_type": gpu_type, "cpus": cpus or None, "memory": memory}
@@ -85,6 +90,7 @@ def run(
         "max_duration": max_duration,
         "workdir": workdir,
         "interactive": {"idle_timeout": idle_timeout} if pty else None,
+        "stdin": True if (given := given_input()) is not None else None,
     }
     from muster.client.bundles.workdirs import packed_workdir
 
@@ -95,7 +101,7 @@ def run(
     with connect() as client, Interruptions(_tell_kept) as interruptions:
         with interruptions.kept():
             sent = _sent(client, document, packed)
-        _watch(client, sent, output, interruptions, pty=pty)
+        _watch(client, sent, output, interruptions, pty=pty, given=given)
 
 
 def _sent(client: "Client", document: dict[str, Any], packed: "PackedFolder | None") -> "Job":
@@ -110,14 +116,16 @@ def _tell_kept() -> None:
     note("the job is cancelled as soon as the server has answered; Ctrl-C again leaves at once")
 
 
-def _watch(client: "Client", job: "Job", output: Output, interruptions: Interruptions, *, pty: bool) -> None:
+def _watch(
+    client: "Client", job: "Job", output: Output, interruptions: Interruptions, *, pty: bool, given: int | None
+) -> None:
     """Follow a job to its end, and cancel it when the user leaves."""
     from muster.cli.commands.submit import tell_effects, tell_end
 
     tell_effects([job])
     try:
         interruptions.raise_kept()
-        ended = _attached(client, job) if pty else _followed(client, job, output)
+        ended = _attached(client, job) if pty else _followed(client, job, output, given)
     except (KeyboardInterrupt, BrokenPipeError):
         client.cancel(job.id, reason="whoever ran it left")
         note(f"{job.id} is cancelled")
@@ -129,11 +137,15 @@ def _watch(client: "Client", job: "Job", output: Output, interruptions: Interrup
     raise typer.Exit(exit_of_program(ended.state, ended.exit_code))
 
 
-def _followed(client: "Client", job: "Job", output: Output) -> "Job":
+def _followed(client: "Client", job: "Job", output: Output, given: int | None) -> "Job":
     from muster.cli.following.following import follow_job
+    from muster.cli.following.input_sending import InputSender
     from muster.cli.following.log_printers import JsonPrinter, RawPrinter
 
-    return follow_job(client, job.id, JsonPrinter(job.id) if output is Output.JSON else RawPrinter())
+    printer = JsonPrinter(job.id) if output is Output.JSON else RawPrinter()
+    if given is None:
+        return follow_job(client, job.id, printer)
+    return follow_job(client, job.id, printer, began=InputSender(client, job.id, given).began)
 
 
 def _attached(client: "Client", job: "Job") -> "Job":

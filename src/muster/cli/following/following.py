@@ -1,15 +1,11 @@
 """Watching a job until it ends: its output goes to a printer, its changes of state to stderr."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from queue import Queue
 from threading import Thread
 
-import typer
-
-from muster.cli.drawing.state_words import state_news
-from muster.cli.drawing.wording import count
 from muster.cli.following.log_printers import Printer
 from muster.cli.terminal.screen import note, screen
 from muster.client.answers import Job, Log
@@ -17,6 +13,9 @@ from muster.client.client import Client
 from muster.client.pauses import pauses_s
 from muster.formats.text.ranges import node_ranges, worker_range
 from muster.model.errors import InvalidInput, MusterError
+
+# `srun` follows jobs and says nothing, and does without what words and exits need.
+# ruff: noqa: PLC0415
 
 RANKS_FOLLOWED = 64
 """Each rank takes a connection and a thread. No person reads the output of more at once."""
@@ -31,13 +30,16 @@ def follow_job(
     ranks: Sequence[int] = (0,),
     since: tuple[int, int] = (1, 0),
     quiet: bool = False,
+    began: Callable[[int], None] = lambda _: None,
 ) -> Job:
     """Print what workers print, attempt after attempt, and return the job once it has ended.
 
     `since` is the attempt and the offset to begin with. Changes of the job's state are told on stderr unless `quiet`.
+    `began` is called with each attempt before it is shown.
     """
     first, offset = since
     for attempt in _attempts(client, job_id, first, shown=ranks, quiet=quiet):
+        began(attempt)
         start = offset if attempt == first else 0
         for rank, piece in merged(client, job_id, ranks, attempt=attempt, offset=start):
             printer(rank, piece)
@@ -102,6 +104,8 @@ def leaving(message: str = "", *, code: int = 0) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
+        import typer
+
         if message:
             screen(stderr=True).print()
             note(message)
@@ -110,6 +114,9 @@ def leaving(message: str = "", *, code: int = 0) -> Iterator[None]:
 
 def _tell(job: Job, told: str) -> str:
     """Say what state a job is in, once for each change. Returns what was said last."""
+    from muster.cli.drawing.state_words import state_news
+    from muster.cli.drawing.wording import count
+
     if job.workers and job.state in ("starting", "running"):
         nodes = node_ranges(worker.node for worker in job.workers)
         again = f", attempt {job.attempt}" if job.attempt > 1 else ""

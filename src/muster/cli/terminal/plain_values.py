@@ -5,13 +5,16 @@ what the command wants, such as the id of a job, is taken as it is. Everything e
 usual way, so that messages stay those of typer.
 """
 
+import os
 import re
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
 UNKNOWN = object()
 """Stands for a value that typer has to convert."""
 _NUMBER = re.compile("[0-9]{1,9}")
+_DECIMAL = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 
 
 def take_plain_values(command: Any) -> None:
@@ -59,12 +62,33 @@ def _plain_one(annotation: Any, bounds: Any, value: Any) -> Any:
     if annotation in (str, bool) and type(value) is annotation:
         return value
     if annotation is int:
-        number = int(value) if type(value) is int or (type(value) is str and _NUMBER.fullmatch(value)) else None
-        is_too_small = number is None or (bounds.min is not None and number < bounds.min)
-        return UNKNOWN if is_too_small or (bounds.max is not None and number > bounds.max) else number
+        return _within(bounds, int(value)) if type(value) is int or _is(value, _NUMBER) else UNKNOWN
+    if annotation is float:
+        return _within(bounds, float(value)) if type(value) in (int, float) or _is(value, _DECIMAL) else UNKNOWN
+    if annotation is Path and type(value) is str:
+        return Path(value) if _may_be_any_path(bounds) and _is_readable_if_there(value) else UNKNOWN
     if isinstance(annotation, type) and issubclass(annotation, Enum):
         return next((each for each in annotation if value in (each, each.value)), UNKNOWN)
     return UNKNOWN
+
+
+def _is(value: Any, words: re.Pattern[str]) -> bool:
+    return type(value) is str and words.fullmatch(value) is not None
+
+
+def _within(bounds: Any, number: float) -> Any:
+    is_too_small = bounds.min is not None and number < bounds.min
+    return UNKNOWN if is_too_small or (bounds.max is not None and number > bounds.max) else number
+
+
+def _may_be_any_path(bounds: Any) -> bool:
+    """True for a parameter that asks for no more of a path than that it can be read, if anything is there."""
+    asks = bounds.exists or bounds.writable or bounds.resolve_path or bounds.allow_dash or bounds.path_type
+    return not asks and bounds.file_okay and bounds.dir_okay
+
+
+def _is_readable_if_there(path: str) -> bool:
+    return os.access(path, os.R_OK) or not os.path.exists(path)
 
 
 def _is_texts(value: Any) -> bool:

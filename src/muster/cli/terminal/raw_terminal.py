@@ -1,5 +1,7 @@
 """The terminal of an interactive job, or a command beside a worker, on the terminal that the command was typed in.
 
+What a worker without a terminal reads goes the same way, and ends with the text `{"end_input": true}`.
+
 Bytes go both ways as binary frames of a websocket. The size of the window is sent in text frames,
 `{"resize": [rows, columns]}`. The terminal is raw meanwhile. It is always restored, also after an error.
 """
@@ -15,7 +17,7 @@ import tty
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from threading import Thread
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import quote, urlencode
 
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
@@ -66,7 +68,44 @@ def run_beside(client: Client, job_id: str, line: str, *, rank: int, has_termina
             raise Unreachable(f"the connection to the command beside {job_id} broke off; the command is ended")
 
 
-def _talk(socket: ClientConnection, *, is_raw: bool, ends_input: bool) -> dict[str, Any]:
+class InputSource(Protocol):
+    """Where what is typed comes from."""
+
+    file: int
+    """To wait for, unless it is ready."""
+
+    @property
+    def is_ready(self) -> bool:
+        """True when reading does not wait."""
+        ...
+
+    def read(self, size: int) -> bytes:
+        """The next bytes; empty at the end."""
+        ...
+
+
+class Typed:
+    """What is typed here."""
+
+    is_ready = False
+
+    def __init__(self) -> None:
+        self.file = sys.stdin.fileno()
+
+    def read(self, size: int) -> bytes:
+        """Wait for a key."""
+        return os.read(self.file, size)
+
+
+def send_input(client: Client, job_id: str, source: InputSource) -> dict[str, Any]:
+    """Send what the first worker of a job reads. Returns what the server said at the end; nothing if it is away."""
+    with _connected(client, job_id, "attach") as socket:
+        return _talk(socket, is_raw=False, ends_input=True, source=source)
+
+
+def _talk(
+    socket: ClientConnection, *, is_raw: bool, ends_input: bool, source: InputSource | None = None
+) -> dict[str, Any]:
     """Transfer bytes both ways until the other side ends. Returns what it said at the end."""
     woken, wake = os.pipe()
     end: dict[str, Any] = {}
@@ -74,7 +113,7 @@ def _talk(socket: ClientConnection, *, is_raw: bool, ends_input: bool) -> dict[s
     with raw_terminal() if is_raw else nullcontext(), _window_watched(socket) if is_raw else nullcontext():
         reader.start()
         try:
-            _type(socket, woken, ends_input=ends_input)
+            _type(socket, woken, source or Typed(), ends_input=ends_input)
         finally:
             socket.close()
             reader.join(timeout=OPEN_TIMEOUT_S)
@@ -123,20 +162,20 @@ def _show(socket: ClientConnection, wake: int, end: dict[str, Any]) -> None:
         os.close(wake)
 
 
-def _type(socket: ClientConnection, woken: int, *, ends_input: bool) -> None:
+def _type(socket: ClientConnection, woken: int, source: InputSource, *, ends_input: bool) -> None:
     """Copy what is typed here to the job, until the job is gone. The end of the input ends only the typing.
 
     With `ends_input` the other side is told of it.
     """
-    typed = sys.stdin.fileno()
-    sources = [typed, woken]
+    sources = [source.file, woken]
     while True:
-        ready, _, _ = select.select(sources, [], [])
+        is_ready = source.is_ready and source.file in sources
+        ready, _, _ = select.select(sources, [], [], 0 if is_ready else None)
         if woken in ready:
             return
-        data = os.read(typed, READ_BYTES)
+        data = source.read(READ_BYTES)
         if not data:
-            sources.remove(typed)
+            sources.remove(source.file)
             if not ends_input:
                 continue
         try:

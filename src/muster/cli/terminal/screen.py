@@ -12,8 +12,6 @@ import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-import typer
-
 from muster.model.printable import as_json, one_line, printable
 
 if TYPE_CHECKING:
@@ -88,12 +86,12 @@ def rendered(body: "RenderableType", console: "Console") -> "Iterable[Text]":
 
 def show_json(value: object) -> None:
     """Print a value for programs."""
-    typer.echo(json_text(value, indent=2))
+    _echo(json_text(value, indent=2))
 
 
 def show_json_line(value: object) -> None:
     """Print one of several values for programs, on a line of its own."""
-    typer.echo(json_text(value))
+    _echo(json_text(value))
 
 
 def json_text(value: object, *, indent: int | None = None) -> str:
@@ -103,15 +101,21 @@ def json_text(value: object, *, indent: int | None = None) -> str:
 
 def show_text(text: str) -> None:
     """Print text of several lines as it is written, such as a job file."""
-    typer.echo(printable(text))
+    _echo(printable(text))
 
 
 def show_ids(ids: Iterable[str]) -> None:
     """Print one id to a line."""
     for each in ids:
-        typer.echo(one_line(each))
+        _echo(one_line(each))
 
 
 def note(message: str) -> None:
     """Tell a person something that is not the answer."""
-    typer.echo(f"muster: {printable(message)}", err=True)
+    _echo(f"muster: {printable(message)}", err=True)
+
+
+def _echo(text: str, *, err: bool = False) -> None:
+    import typer  # `srun` outside of an allocation says nothing, and does without it
+
+    typer.echo(text, err=err)

@@ -77,6 +77,7 @@ def spec_from_given(
     _check_layout(spec, problems, at)
     _check_words(spec, problems, at)
     _check_container(spec, problems, at)
+    _check_input(spec, problems, at)
     _check_variables(spec, env, environment, problems, at)
     return spec if problems.count == before else None
 
@@ -187,6 +188,14 @@ def _check_container(spec: JobSpec, problems: Problems, at: Loc) -> None:
                 f"checkpoint.path is in {each.target}, which is {each.source} for the node that copies checkpoints"
             )
             problems.add((*at, "mounts", place), problem, "mount it at its own path")
+
+
+def _check_input(spec: JobSpec, problems: Problems, at: Loc) -> None:
+    if spec.stdin and (spec.interactive is not None or spec.array is not None):
+        what = (
+            "on a terminal reads what is typed there" if spec.array is None else "with an array has many first workers"
+        )
+        problems.add((*at, "stdin"), f"a job {what}", "leave stdin out")
 
 
 def _check_variables(

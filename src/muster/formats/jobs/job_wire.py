@@ -150,6 +150,8 @@ class BatchSignalWire(Part, record=BatchSignal, required=("name",)):
 class BatchWire(Part, record=BatchSpec):
     """How a batch script is run, for `launch: slurm`."""
 
+    file: Text
+    """Where the script was when `sbatch` read it."""
     arguments: Annotated[list[Text], Field(max_length=ENTRIES_MAX), Spelling(maxItems=20)]
     tasks: Annotated[int, Field(ge=0, le=TASKS_MAX)]
     """How many processes `srun` starts when it is not told."""
@@ -224,6 +226,8 @@ class JobWire(RoleWire, record=JobSpec, required=("name",)):
     """Folders and files of the node that the container sees, besides the working directory and checkpoints."""
     interactive: InteractiveWire
     """The first worker gets a terminal, for `muster attach`."""
+    stdin: bool
+    """The first worker reads what is sent to it within a minute of its start, as `muster run` sends what it reads."""
     env: Annotated[dict[str, Text | None], Field(max_length=ENTRIES_MAX), Spelling(propertyNames=VARIABLE_SCHEMA)]
     """Variables. One without a value is taken from where the job is submitted, and must be set there."""
     secrets: Annotated[list[Variable], Field(max_length=ENTRIES_MAX), Spelling(maxItems=20)]

@@ -1,9 +1,34 @@
-"""Keys of job files of SkyPilot and dstack, and what is written here instead.
+"""Keys of job files of other tools, and what is written here instead.
 
-People bring such files along. An unknown key of one of these tools is answered with the key that does the same.
+People bring files of SkyPilot and dstack along, and write what a worker needs beside its command. An unknown key of
+that kind is answered with the key that does the same.
 """
 
 JOB_KEYS = {
+    "gpus": "is what each worker needs; write resources: {gpus: 2}",
+    "gpu": "is what each worker needs; write resources: {gpus: 2}",
+    "gpu_type": "is what each worker needs; write resources: {gpus: 2, gpu_type: h100}",
+    "gpu_count": "is what each worker needs; write resources: {gpus: 2}",
+    "num_gpus": "is what each worker needs; write resources: {gpus: 2}",
+    "cpus": "is what each worker needs; write resources: {cpus: 8}",
+    "memory": "is what each worker needs; write resources: {memory: 64GiB}",
+    "mem": "is what each worker needs; write resources: {memory: 64GiB}",
+    "disk": "is what each worker needs; write resources: {disk: 1TiB}",
+    "command": "is called run here",
+    "cmd": "is called run here",
+    "entrypoint": "is called run here",
+    "script": "is called run here; a script for sbatch is submitted with sbatch, or muster submit --sbatch",
+    "environment": "is called env here",
+    "time": "write max_duration: 12h",
+    "timeout": "write max_duration: 12h",
+    "time_limit": "write max_duration: 12h",
+    "walltime": "write max_duration: 12h",
+    "replicas": "write workers: N",
+    "num_workers": "write workers: N",
+    "ntasks": "write workers: N",
+    "container": "is called image here",
+    "project": "write team: NAME, or tags: {project: NAME}",
+    "dependencies": "write depends_on: [{job: job-7, when: succeeded}]",
     "num_nodes": "as in SkyPilot; write workers: N, and in resources what each of them needs",
     "nodes": "as in dstack; write workers: N, and in resources what each of them needs",
     "accelerators": "as in SkyPilot; write resources: {gpus: 8, gpu_type: h100}",
@@ -22,6 +47,9 @@ JOB_KEYS = {
     "idle_duration": "as in dstack; write interactive: {idle_timeout: 30m}",
 }
 RESOURCE_KEYS = {
+    "gpu_count": "is called gpus here",
+    "mem": "is called memory here",
+    "ram": "is called memory here",
     "accelerators": "as in SkyPilot; H100:8 is gpus: 8, gpu_type: h100",
     "instance_type": "as in SkyPilot; write gpus, gpu_type, cpus and memory",
     "disk_size": "as in SkyPilot; write disk: 1TiB",

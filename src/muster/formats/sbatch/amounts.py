@@ -16,7 +16,7 @@ _FOREVER = ("infinite", "unlimited", "-1")
 
 
 def time_limit(text: str) -> str | None:
-    """`30`, `2:30:00`, `1-12:00` and the like as a duration. None for no limit."""
+    """`30`, `2:30:00`, `1-12:00` and the like as a duration. None for no limit, which 0 is too, as in Slurm."""
     if text.lower() in _FOREVER:
         return None
     match = _TIME.fullmatch(text)
@@ -30,7 +30,7 @@ def time_limit(text: str) -> str | None:
     else:
         hours, (minutes, seconds) = 0, (*parts, 0)[:2]
     total = ((int(match["days"] or 0) * 24 + hours) * 60 + minutes) * 60 + seconds
-    return f"{total}s"
+    return f"{total}s" if total else None
 
 
 def begin(text: str, now: datetime) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from muster.slurm.showing import script_fields
 from muster.slurm.showing.durations import unix_time
 from muster.slurm.showing.job_fields import CLUSTER
 from muster.slurm.showing.job_ids import number_of
@@ -50,7 +51,7 @@ def _queued(row: JobRow) -> Document:
         "array_task_string": row.task_id.strip("[]") if row.task_id.startswith("[") else "",
         "batch_host": next(iter(row.nodes), ""),
         "cluster": CLUSTER,
-        "command": str(job.spec.get("run", "")),
+        "command": script_fields.command(row),
         "comment": job.tags.get(COMMENT_TAG, ""),
         "cpus": row.cpu_count,
         "current_working_directory": str(job.spec.get("workdir", "")),
@@ -68,10 +69,10 @@ def _queued(row: JobRow) -> Document:
         "partition": row.partition,
         "priority": job.priority,
         "qos": job.tier,
-        "requeue": True,
+        "requeue": bool(script_fields.may_requeue(row)),
         "restart_cnt": max(job.attempt - 1, 0),
-        "standard_error": str(row.batch.get("error", "")),
-        "standard_output": str(row.batch.get("output", "")),
+        "standard_error": script_fields.error_file(row),
+        "standard_output": script_fields.output_file(row),
         "start_time": unix_time(row.started),
         "state_reason": row.reason,
         "submit_time": unix_time(job.submitted),

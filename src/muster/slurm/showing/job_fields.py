@@ -4,6 +4,7 @@ import grp
 import os
 from collections.abc import Callable
 
+from muster.slurm.showing import script_fields
 from muster.slurm.showing.columns import Field, catalog
 from muster.slurm.showing.durations import long_time, moment_text, short_time
 from muster.slurm.showing.host_lists import compressed
@@ -11,7 +12,7 @@ from muster.slurm.showing.job_rows import BYTES_PER_MB, COMMENT_TAG, JobRow
 from muster.slurm.showing.states import SHORT
 
 CLUSTER = "muster"
-NOTHING = "(null)"
+NOTHING = script_fields.NOTHING
 
 
 def _left(row: JobRow) -> str:
@@ -117,8 +118,8 @@ JOB_FIELDS = catalog(
         _field("AllocGRES", lambda row: row.gres_per_node.removeprefix("gres:")),
         _field("Submit", lambda row: moment_text(row.job.submitted), width=19),
         _field("SubmitTime", lambda row: moment_text(row.job.submitted), title="SUBMIT_TIME", width=19),
-        _field("Eligible", lambda row: moment_text(row.job.submitted), width=19),
-        _field("EligibleTime", lambda row: moment_text(row.job.submitted), title="ELIGIBLE_TIME"),
+        _field("Eligible", lambda row: moment_text(script_fields.eligible(row)), width=19),
+        _field("EligibleTime", lambda row: moment_text(script_fields.eligible(row)), title="ELIGIBLE_TIME"),
         _field("Start", lambda row: moment_text(row.started), width=19),
         _field("StartTime", lambda row: moment_text(row.expected_start, "N/A"), title="START_TIME"),
         _field("End", lambda row: moment_text(row.ended), width=19),
@@ -138,16 +139,16 @@ JOB_FIELDS = catalog(
         _field("Suspended", lambda _: "00:00:00"),
         _field("Restarts", lambda row: max(row.job.attempt - 1, 0), title="RESTARTCNT"),
         _field("RestartCnt", lambda row: max(row.job.attempt - 1, 0), title="RESTARTCNT"),
-        _field("Requeue", lambda _: 1),
+        _field("Requeue", script_fields.may_requeue),
         _field("Dependency", lambda row: row.dependency or NOTHING),
         _field("Constraints", lambda row: row.job.spec.get("constraint", "")),
         _field("Feature", lambda row: row.job.spec.get("constraint", NOTHING), title="FEATURES"),
         _field("ExcNodes", lambda row: compressed(row.job.spec.get("exclude", ())), title="EXC_NODES"),
         _field("Comment", lambda row: row.job.tags.get(COMMENT_TAG, "")),
-        _field("Command", lambda row: row.job.spec.get("run", NOTHING).split("\n")[0]),
+        _field("Command", script_fields.command),
         _field("WorkDir", lambda row: row.job.spec.get("workdir", ""), title="WORK_DIR"),
-        _field("StdOut", lambda row: row.batch.get("output", ""), title="STDOUT"),
-        _field("StdErr", lambda row: row.batch.get("error", ""), title="STDERR"),
+        _field("StdOut", script_fields.output_file, title="STDOUT"),
+        _field("StdErr", script_fields.error_file, title="STDERR"),
         _field("OverSubscribe", lambda row: "NO" if row.job.spec.get("exclusive") else "OK"),
         _field("MemoryMB", lambda row: row.memory_bytes // BYTES_PER_MB),
         *(_measured(name) for name in _MEASURED.split()),

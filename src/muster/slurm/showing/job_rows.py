@@ -63,8 +63,11 @@ class JobRow:
 
     @property
     def raw_id(self) -> str:
-        """The number of the job, which tasks have too: `SLURM_JOB_ID` of its processes."""
-        found = self.job_id if self._indices else job_number(JobId(self.job.id))
+        """The number of the job, which tasks have too: `SLURM_JOB_ID` of its processes.
+
+        Waiting tasks in one line have that of their array.
+        """
+        found = self.array_id if self._indices else job_number(JobId(self.job.id))
         return f"{found}.{self.step}" if self.step else found
 
     @property

@@ -66,13 +66,13 @@ class NodeRow:
 
     @property
     def cpus(self) -> int:
-        """Its CPUs. A node that does not count them has one for each GPU, and at least one."""
-        return int(self.node.cpus) if self.node.cpus is not None else max(self.node.gpus, 1)
+        """Its CPUs. A node that does not count them has one for each GPU, as many as jobs have, and at least one."""
+        return int(self.node.cpus) if self.node.cpus is not None else max(self.node.gpus, self.used_cpus, 1)
 
     @property
     def used_cpus(self) -> int:
         """CPUs that jobs have asked for."""
-        return min(round(self.node.used.cpus), self.cpus)
+        return round(self.node.used.cpus)
 
     @property
     def idle_cpus(self) -> int:
@@ -86,13 +86,27 @@ class NodeRow:
 
     @property
     def memory_mb(self) -> int:
-        """Its memory in megabytes."""
+        """Its memory in megabytes. Where it is not counted, 1: what Slurm has of a node that nobody configured."""
         return (self.node.memory_bytes or 0) // BYTES_PER_MB or 1
 
     @property
-    def free_mb(self) -> int:
-        """Memory that jobs have not asked for."""
-        return max(self.memory_mb - self.node.used.memory_bytes // BYTES_PER_MB, 0)
+    def used_mb(self) -> int:
+        """Memory that jobs have asked for."""
+        return self.node.used.memory_bytes // BYTES_PER_MB
+
+    @property
+    def free_mem(self) -> str:
+        """Memory that jobs have not asked for, where it is counted."""
+        return "N/A" if self.node.memory_bytes is None else str(max(self.memory_mb - self.used_mb, 0))
+
+    @property
+    def used_tres(self) -> str:
+        """What jobs have of it, as `cpu=8,mem=4G,gres/gpu=2`."""
+        used = self.node.used
+        parts = [f"cpu={self.used_cpus}"] if used.cpus else []
+        parts += [f"mem={self.used_mb}M"] if self.used_mb else []
+        parts += [f"gres/gpu={used.gpus:g}"] if used.gpus else []
+        return ",".join(parts)
 
     @property
     def disk_mb(self) -> int:

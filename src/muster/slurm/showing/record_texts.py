@@ -3,6 +3,7 @@
 import os
 from collections.abc import Sequence
 
+from muster.slurm.showing import script_fields
 from muster.slurm.showing.columns import Fields
 from muster.slurm.showing.durations import long_time, moment_text
 from muster.slurm.showing.host_lists import compressed
@@ -15,29 +16,28 @@ JobId={jobid} JobName={jobname}
    UserId={user}({userid}) GroupId={group}({gid}) MCS_label=N/A
    Priority={priority} Nice={nice} Account={account} QOS={qos}
    JobState={state} Reason={reason} Dependency={dependency}
-   Requeue={requeue} Restarts={restarts} BatchFlag=1 Reboot=0 ExitCode={exitcode}
+   Requeue={requeue} Restarts={restarts} BatchFlag={batchflag} Reboot=0 ExitCode={exitcode}
    RunTime={elapsed} TimeLimit={timelimit} TimeMin=N/A
    SubmitTime={submit} EligibleTime={eligible}
    AccrueTime={eligible}
    StartTime={start_or_expected} EndTime={end_or_expected} Deadline=N/A
    SuspendTime=None SecsPreSuspend=0 LastSchedEval={submit} Scheduler=Main
    Partition={partition} AllocNode:Sid={here}
-   ReqNodeList=(null) ExcNodeList={excluded}
+   ReqNodeList={requested} ExcNodeList={excluded}
    NodeList={nodes}
-   BatchHost={batchhost}
-   NumNodes={numnodes} NumCPUs={numcpus} NumTasks={numtasks} CPUs/Task={cpus-per-task} ReqB:S:C:T=0:0:*:*
+{host}   NumNodes={numnodes} NumCPUs={numcpus} NumTasks={numtasks} CPUs/Task={cpus-per-task} ReqB:S:C:T=0:0:*:*
    TRES={tres}
-   Socks/Node=* NtasksPerN:B:S:C=0:0:*:* CoreSpec=*
-   MinCPUsNode={mincpus} MinMemoryNode={minmemory} MinTmpDiskNode=0
+   Socks/Node=* NtasksPerN:B:S:C={tasks_per_node}:0:*:* CoreSpec=*
+   MinCPUsNode={cpus_per_node} MinMemoryNode={minmemory} MinTmpDiskNode=0
    Features={feature} DelayBoot=00:00:00
    OverSubscribe={oversubscribe} Contiguous=0 Licenses=(null) Network=(null)
    Command={command}
    WorkDir={workdir}
-   Comment={comment}
-   StdErr={stderr}
+{said}   StdErr={stderr}
    StdIn=/dev/null
    StdOut={stdout}
-   TresPerNode={tres-per-node}"""
+   Power={per_node}"""
+"""Lines of Slurm 22.05 in its order. It leaves out the lines about things that a job does not have."""
 
 _NODE = """\
 NodeName={name} Arch=x86_64 CoresPerSocket={cpus}
@@ -47,7 +47,7 @@ NodeName={name} Arch=x86_64 CoresPerSocket={cpus}
    Gres={gres}
    NodeAddr={name} NodeHostName={name} Version=22.05.9
    OS=Linux
-   RealMemory={memory_mb} AllocMem={used_mb} FreeMem={free_mb} Sockets=1 Boards=1
+   RealMemory={memory_mb} AllocMem={used_mb} FreeMem={free_mem} Sockets=1 Boards=1
    State={state} ThreadsPerCore=1 TmpDisk={disk_mb} Weight=1 Owner=N/A MCS_label=N/A
    Partitions={pool}
    CfgTRES={tres}
@@ -84,8 +84,16 @@ class _Values(dict[str, object]):
 
 def job_text(row: JobRow) -> str:
     """A job."""
+    comment, gres = str(JOB_FIELDS["comment"].value(row)), row.gres_per_node
     own = {
-        "jobid": row.array_id,
+        "jobid": row.raw_id,
+        "batchflag": int(script_fields.is_batch(row)),
+        "requested": script_fields.requested_nodes(row),
+        "host": f"   BatchHost={row.nodes[0]}\n" if row.nodes else "",
+        "tasks_per_node": script_fields.tasks_per_node(row),
+        "cpus_per_node": script_fields.cpus_per_node(row),
+        "said": f"   Comment={comment}\n" if comment else "",
+        "per_node": f"\n   TresPerNode={gres}" if gres != "N/A" else "",
         "start_or_expected": moment_text(row.expected_start),
         "end_or_expected": moment_text(row.expected_end),
         "excluded": JOB_FIELDS["excnodes"].value(row) or "(null)",
@@ -97,13 +105,14 @@ def job_text(row: JobRow) -> str:
     array = row.job.array
     if array is None:
         return text
-    named = f"JobId={row.array_id} ArrayJobId={row.array_id} ArrayTaskId={array.index}"
-    return text.replace(f"JobId={row.array_id}", named, 1)
+    throttle = str(row.job.spec.get("array") or "").partition("%")[2]
+    more = f" ArrayTaskThrottle={throttle}" if throttle else ""
+    named = f"JobId={row.raw_id} ArrayJobId={row.array_id} ArrayTaskId={array.index}{more}"
+    return text.replace(f"JobId={row.raw_id}", named, 1)
 
 
 def node_text(row: NodeRow) -> str:
     """A node."""
-    gpus = row.node.used.gpus
     return _NODE.format(
         name=row.node.name,
         cpus=row.cpus,
@@ -111,13 +120,13 @@ def node_text(row: NodeRow) -> str:
         features=row.features,
         gres=row.gres,
         memory_mb=row.memory_mb,
-        used_mb=row.memory_mb - row.free_mb,
-        free_mb=row.free_mb,
+        used_mb=row.used_mb,
+        free_mem=row.free_mem,
         disk_mb=row.disk_mb,
         state=_node_state(row),
         pool=row.node.pool,
         tres=row.tres,
-        used_tres=f"cpu={row.used_cpus}" + (f",gres/gpu={gpus:g}" if gpus else "") if row.is_used else "",
+        used_tres=row.used_tres,
         reason=row.node.because or "",
     )
 

@@ -101,6 +101,8 @@ def exit_pair(job: Job) -> tuple[int, int]:
     """The exit code and the signal of a job."""
     if state_of(job) == "OUT_OF_MEMORY":
         return 0, OUT_OF_MEMORY_SIGNAL
+    if job.exit_code is None and state_of(job) == "FAILED":
+        return 1, 0  # it could not be started
     return code_and_signal(job.exit_code or 0)
 
 

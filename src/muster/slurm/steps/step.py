@@ -18,15 +18,15 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from muster.slurm.steps.multi_prog import BadProgramFile, programs
-from muster.slurm.steps.step_output import StepOutput
+from muster.slurm.steps.step_input import StepInput, StepReaders
+from muster.slurm.steps.step_output import CannotOpen, StepOutput
 from muster.slurm.steps.step_used import StepUsed
 from muster.slurm.steps.step_variables import Part, step_variables, task_variables
 from muster.worker.gang.allocation import Allocation
+from muster.worker.gang.file_names import file_name
 from muster.worker.gang.line import HUB, Line, Message, connected, listening
 from muster.worker.gang.program import gang_program
 from muster.worker.gang.step_layout import StepRequest
-
-INPUT_BYTES = 32768
 
 KILLED_S = 30.0
 """How long tasks that were told to end because another failed have before they are killed."""
@@ -63,8 +63,8 @@ class StepOptions:
     unbuffered: bool = False
     kill_on_bad_exit: bool = False
     has_terminal: bool = False
-    input: str = "all"
-    """Which tasks read what `srun` reads: all, none, or the number of one."""
+    readers: StepReaders = StepReaders()
+    """Which tasks read what `srun` reads, or a file."""
     quiet: bool = False
 
 
@@ -91,6 +91,8 @@ class RunningStep:
         """What is to be told to processes that have not come up."""
         self._interrupts = 0
         self._door_path = ""
+        self._input = StepInput(0, self._say_all)
+        self._is_reading = False
 
     def run(self) -> int:
         """Run the step. Returns the highest exit code of its tasks."""
@@ -105,13 +107,15 @@ class RunningStep:
         command = shlex.join((*gang_program(), "step", self._door_path))
         for part in self._parts:
             self._hub.say(run=f"exec {command} {part['rank']}", on=part["rank"], gang=self._allocation.gang, hears=True)
-        if self._reads:
-            self._selector.register(0, selectors.EVENT_READ, self._read_input)
         try:
             with self._terminal():
                 while self._running:
+                    self._look_at_input()
                     for key, _ in self._selector.select():
                         key.data()
+        except CannotOpen as error:
+            self._hub.say(over=1, used=self._usage.told)
+            raise StepRefused(str(error)) from None  # its tasks end with it
         finally:
             door.close()
             with contextlib.suppress(OSError):
@@ -134,9 +138,20 @@ class RunningStep:
         finally:
             termios.tcsetattr(0, termios.TCSADRAIN, before)
 
-    @property
-    def _reads(self) -> bool:
-        return self._options.input != "none" and not _is_nothing(0)
+    def _look_at_input(self) -> None:
+        """Read what comes while all tasks are there that read it, and take it."""
+        workers = {rank for task, rank in self._running.items() if self._reads(task)}
+        is_wanted = bool(workers) and workers <= set(self._lines) and not self._input.is_over
+        may_read = is_wanted and self._input.has_room(workers)
+        if may_read and not self._is_reading:
+            self._selector.register(0, selectors.EVENT_READ, lambda: self._input.read(_encoded))
+        elif self._is_reading and not may_read:
+            self._selector.unregister(0)
+        self._is_reading = may_read
+
+    def _reads(self, task: int) -> bool:
+        is_read = self._options.has_terminal or self._options.readers.has(task)
+        return is_read and not _is_nothing(0)
 
     def _granted(self) -> int:
         """Wait until there is room for the step. Returns its number."""
@@ -187,14 +202,15 @@ class RunningStep:
         if messages is None:
             self._selector.unregister(line.connection)
             line.connection.close()
-            rank = next((rank for rank, each in self._lines.items() if each is line), None)
-            self._lose(rank, output)
+            self._lose(self._rank_of(line), output)
             return
         for message in messages:
             match message:
                 case {"part": int(rank)}:
                     self._lines[rank] = line
                     self._start(rank, line)
+                case {"taken": int(taken_bytes)}:
+                    self._input.taken(self._rank_of(line), taken_bytes)
                 case {"task": int(task), "file": int(kind), "data": str(data)}:
                     output.take(task, kind, base64.b64decode(data), self._naming(task))
                 case {"task": int(task), "exit": int(code)}:
@@ -203,6 +219,10 @@ class RunningStep:
                 case _:
                     pass
 
+    def _rank_of(self, line: Line) -> int:
+        """The worker beside which a process is that has connected; -1 before it has said so."""
+        return next((rank for rank, each in self._lines.items() if each is line), -1)
+
     def _start(self, rank: int, line: Line) -> None:
         tasks = [task for part in self._parts if part["rank"] == rank for task in part["tasks"]]
         line.say(
@@ -210,7 +230,6 @@ class RunningStep:
             command=list(self._options.command),
             folder=self._options.folder,
             variables=self._options.variables,
-            reads=self._reads,
             terminal=_window_size() if self._options.has_terminal else None,
         )
         for message in self._pending:
@@ -219,7 +238,9 @@ class RunningStep:
     def _told(self, task: int) -> Message:
         """What the process beside a worker hears about a task."""
         own = {"command": self._programs[task]} if self._programs else {}
-        return {"number": task, "variables": self._where[task], **own}
+        file = self._options.readers.file
+        read = {"file": file_name(file, self._naming(task))} if file else {"reads": self._reads(task)}
+        return {"number": task, "variables": self._where[task], **own, **read}
 
     def _naming(self, task: int) -> Mapping[str, str]:
         """The variables that names of output files are made from."""
@@ -245,7 +266,7 @@ class RunningStep:
         variables = self._naming(task)
         return f"{variables.get('SLURM_JOB_ID', '')}.{variables['SLURM_STEP_ID']}"
 
-    def _lose(self, rank: int | None, output: StepOutput) -> None:
+    def _lose(self, rank: int, output: StepOutput) -> None:
         """The process beside a worker is gone: so are its tasks."""
         for task in [task for task, worker in self._running.items() if worker == rank]:
             self._end(task, SIGKILLED, output)
@@ -259,10 +280,11 @@ class RunningStep:
             return
         for message in messages:
             if "exit" in message and message["exit"] != 0:
-                self._lose(message.get("on"), output)
+                self._lose(message.get("on", -1), output)
 
     def _say_all(self, **message: Any) -> None:
-        self._pending.append(message)
+        if len(self._lines) < len(self._parts):
+            self._pending.append(message)
         for line in self._lines.values():
             line.say(**message)
 
@@ -272,13 +294,9 @@ class RunningStep:
             self._interrupts += 1
         self._say_all(tell=int(signal.SIGKILL if self._interrupts > 2 else number))
 
-    def _read_input(self) -> None:
-        data = os.read(0, INPUT_BYTES)
-        if not data:
-            self._selector.unregister(0)
-            self._say_all(input_over=True)
-        else:
-            self._say_all(input=base64.b64encode(data).decode())
+
+def _encoded(data: bytes) -> str:
+    return base64.b64encode(data).decode()
 
 
 def _window_size() -> list[int]:

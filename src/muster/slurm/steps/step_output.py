@@ -8,6 +8,10 @@ from muster.worker.gang.file_names import file_name, opened
 NOWHERE = "none"
 
 
+class CannotOpen(Exception):
+    """A file for the output cannot be made; the message says which, and why."""
+
+
 class StepOutput:
     """The output of all tasks. Lines of different tasks are never mixed, unless that was asked for."""
 
@@ -62,7 +66,10 @@ class StepOutput:
             return kind if int(pattern) == task else None
         name = os.path.join(self._folder, file_name(pattern, variables))
         if name not in self._files:
-            self._files[name] = opened(name, append=self._append)
+            try:
+                self._files[name] = opened(name, append=self._append)
+            except OSError as error:
+                raise CannotOpen(f"Could not open stdout file {name}: {error.strerror}") from None
         return self._files[name]
 
 

@@ -37,7 +37,7 @@ begin() {{ [ ! -e {own}/{told} ] || exit 143; exec {shell} "$1" 2>&3 3>&-; }}
 
 _RUN = """\
 trap : HUP INT QUIT ALRM TERM USR1 USR2 XCPU
-if [ -e {own}/setup ]; then (begin {own}/setup) || exit $?; fi
+if [ -e {own}/setup ]; then (begin {own}/setup) </dev/null || exit $?; fi
 (echo {preference} >/proc/self/oom_score_adj; begin {own}/run)
 code=$?
 [ $code = 0 ] || for file in /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_control; do

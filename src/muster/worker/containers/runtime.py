@@ -54,6 +54,8 @@ class Container:
     user: str = ""
     """`uid:gid` where the runtime would otherwise make the user of the node root."""
     has_terminal: bool = False
+    has_input: bool = False
+    """True when what runs in it reads from a pipe."""
 
 
 class Runtime(ABC):

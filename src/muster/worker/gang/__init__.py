@@ -11,6 +11,7 @@ folder that only this user can open, the box. It needs the standard library alon
     allocation              what a batch job was given, and which steps have what of it; pure
     step_layout             where the tasks of a step go; pure
     step_daemon             the tasks of one step beside one worker
+    task_input              what one of them reads
     step_records            which steps there were and how they ended, in a file
     process_usage           how a process ended, and what it used
     mpi                     what only MPI needs

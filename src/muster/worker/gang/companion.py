@@ -18,17 +18,29 @@ LOST = 1
 FINISHED = "finished"
 """A file in the folder of a worker, which its supervisor looks for."""
 
+PROBLEM = "problem"
+"""Another one: why the program of the job could not be started, which its user reads as the reason of the job."""
+
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2)
 """What a worker may be told, and does not die of while its gang is there."""
 
 
 def note_finished() -> None:
     """Write down that the job was done, though it had heard that its time ends."""
+    _note(FINISHED, "")
+
+
+def note_problem(text: str) -> None:
+    """Write down why the program of the job could not be started."""
+    _note(PROBLEM, text)
+
+
+def _note(name: str, text: str) -> None:
     with (
         contextlib.suppress(OSError, KeyError),
-        open(os.path.join(os.path.dirname(os.environ["MUSTER_BOARDS"]), FINISHED), "x"),
+        open(os.path.join(os.path.dirname(os.environ["MUSTER_BOARDS"]), name), "x") as file,
     ):
-        pass
+        file.write(text)
 
 
 def wait(box: str, gang: str, rank: int) -> int:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 
 from muster.worker.gang.allocation import Allocation, EndSignal, ScriptRun
+from muster.worker.gang.companion import note_problem
 from muster.worker.gang.file_names import file_name, opened_in_time
 from muster.worker.gang.process_list import send_signal
 from muster.worker.gang.process_usage import ProcessEnd, ended
@@ -132,6 +133,7 @@ class Script:
         except OSError as error:
             sys.stderr.write(f"slurmstepd: error: Could not open stdout file {name}: {error.strerror}\n")
             sys.stderr.flush()
+            note_problem(f"its output cannot be written to {name}: {_lacking(name, error)}")
             sys.exit(CANNOT_WRITE)
         pipe, given = os.pipe2(os.O_CLOEXEC)
         self._copies[pipe] = (file, log)
@@ -150,6 +152,15 @@ class Script:
             with contextlib.suppress(OSError):  # a full disk does not end the job
                 _write_all(target, data)
         return True
+
+
+def _lacking(name: str, error: OSError) -> str:
+    """What is wrong with the file for the output."""
+    folder = os.path.dirname(os.path.abspath(name))
+    missing = (
+        "" if os.path.isdir(folder) else f"there is no folder {folder} on this node; make it before the job starts"
+    )
+    return missing or str(error.strerror)
 
 
 def interpreter(file: str) -> list[str]:

@@ -15,16 +15,18 @@ import signal
 import struct
 import subprocess
 import termios
-from queue import SimpleQueue
-from threading import Thread
-from typing import Any
+from collections.abc import Callable
 
 from muster.worker.gang.companion import SIGNALS
 from muster.worker.gang.line import Message, connected
 from muster.worker.gang.process_usage import ended
 from muster.worker.gang.started_commands import with_own_pid
+from muster.worker.gang.task_input import TaskInput
 
 PIECE_BYTES = 65536
+
+TAKEN_BYTES = 16 << 10
+"""After so much that its tasks have taken, an `srun` is told of it."""
 
 CANNOT_RUN = 2
 """How a task ends whose program is not there, or whose folder is not, as in Slurm."""
@@ -37,7 +39,7 @@ class StepTaskProcess:
 
     def __init__(self, number: int, message: Message, variables: dict[str, str]) -> None:
         self.number = number
-        self._input: SimpleQueue[bytes | None] = SimpleQueue()
+        self.input: TaskInput | None = None
         self.terminal: int | None = None
         self.pipes: dict[int, int] = {}
         """What is read from it: 1 or 2 by file."""
@@ -53,8 +55,13 @@ class StepTaskProcess:
         if self.terminal is not None and data:
             with contextlib.suppress(OSError):
                 os.write(self.terminal, data)
-        elif self.terminal is None:
-            self._input.put(data)
+        elif self.input is not None:
+            self.input.type(data)
+
+    def feed(self, selector: selectors.BaseSelector, taken: Callable[[], None]) -> None:
+        """Pass on what `srun` reads from now on, if the task reads it."""
+        if self.process.stdin is not None:
+            self.input = TaskInput(self.process.stdin.fileno(), selector, taken)
 
     def tell(self, number: int) -> None:
         """Send a signal to the task and what it started."""
@@ -63,21 +70,23 @@ class StepTaskProcess:
 
     def _start(self, message: Message, variables: dict[str, str]) -> None:
         pipe = subprocess.PIPE
+        stdin = pipe if message.get("reads") else subprocess.DEVNULL
+        if name := message.get("file"):
+            stdin = os.open(os.path.join(message["folder"], name), os.O_RDONLY | os.O_CLOEXEC)
         self.process = subprocess.Popen(
             with_own_pid(message["command"]),
             cwd=message["folder"],
             env=variables,
-            stdin=pipe if message.get("reads") else subprocess.DEVNULL,
+            stdin=stdin,
             stdout=pipe,
             stderr=pipe,
             start_new_session=True,
         )
+        if message.get("file"):
+            os.close(stdin)
         assert self.process.stdout is not None
         assert self.process.stderr is not None
         self.pipes = {self.process.stdout.fileno(): 1, self.process.stderr.fileno(): 2}
-        if self.process.stdin is not None:
-            # A thread, because a task that does not read must not keep what it prints from being read.
-            Thread(target=self._feed, args=(self.process.stdin,), daemon=True).start()
 
     def _start_on_terminal(self, message: Message, variables: dict[str, str]) -> None:
         self.terminal, given = os.openpty()
@@ -95,14 +104,6 @@ class StepTaskProcess:
         os.close(given)
         self.pipes = {self.terminal: 1}
 
-    def _feed(self, stream: Any) -> None:
-        with contextlib.suppress(OSError):
-            while (data := self._input.get()) is not None:
-                stream.write(data)
-                stream.flush()
-        with contextlib.suppress(OSError):
-            stream.close()
-
 
 class StepDaemon:
     """All tasks of a step beside this worker."""
@@ -112,6 +113,8 @@ class StepDaemon:
         self._selector = selectors.DefaultSelector()
         self._tasks: dict[int, StepTaskProcess] = {}
         self._is_begun = False
+        self._received_bytes = self._told_bytes = 0
+        """What has come for its tasks to read, and how much of it they are known to have taken."""
         for each in FORWARDED:
             signal.signal(each, lambda number, _: self._tell(number))
         self._line.say(part=rank)
@@ -153,8 +156,18 @@ class StepDaemon:
                 pass  # from a newer srun
 
     def _feed(self, data: bytes | None) -> None:
+        self._received_bytes += len(data or b"")
         for task in self._tasks.values():
             task.type(data)
+        self._tell_taken()
+
+    def _tell_taken(self) -> None:
+        """Say how much all tasks have taken. A task that has ended, or does not read, keeps nothing waiting."""
+        kept = max((task.input.kept_bytes for task in self._tasks.values() if task.input is not None), default=0)
+        taken_bytes = self._received_bytes - kept
+        if taken_bytes - self._told_bytes >= TAKEN_BYTES or (kept == 0 and taken_bytes > self._told_bytes):
+            self._told_bytes = taken_bytes
+            self._line.say(taken=taken_bytes)
 
     def _tell(self, number: int) -> None:
         for task in self._tasks.values():
@@ -162,15 +175,17 @@ class StepDaemon:
 
     def _start(self, task: Message, message: Message) -> None:
         number = int(task["number"])
-        message = {**message, "command": task.get("command", message["command"])}
+        message = {**message, **{key: task[key] for key in ("command", "reads", "file") if key in task}}
         try:
             started = StepTaskProcess(number, message, own_variables(message["variables"], task["variables"]))
         except OSError as error:
-            text = f"slurmstepd: error: execve(): {message['command'][0]}: {error.strerror}\n"
+            what = error.filename if error.filename and message.get("file") else message["command"][0]
+            text = f"slurmstepd: error: execve(): {what}: {error.strerror}\n"
             self._say_piece(number, 2, text.encode())
             self._line.say(exit=CANNOT_RUN, task=number)
             return
         self._tasks[number] = started
+        started.feed(self._selector, self._tell_taken)
         for pipe, kind in started.pipes.items():
             self._selector.register(pipe, selectors.EVENT_READ, lambda f=pipe, k=kind: self._copy(started, f, k))
         handle = os.pidfd_open(started.process.pid)
@@ -203,6 +218,9 @@ class StepDaemon:
             if pipe in task.pipes:
                 self._selector.unregister(pipe)
         del self._tasks[task.number]
+        if task.input is not None:
+            task.input.close()
+        self._tell_taken()
         self._line.say(exit=end.code, task=task.number, max_rss_bytes=end.max_rss_bytes, cpu_ms=end.cpu_ms)
 
     def _say_piece(self, number: int, kind: int, data: bytes) -> None:

@@ -1,8 +1,11 @@
-"""The command lines that the shell of a worker runs. Pure."""
+"""The command lines that the shell of a worker runs. Pure, but for very long ones, which are written to files."""
 
+import os
 import shlex
 from collections.abc import Sequence
+from pathlib import Path
 
+from muster.model.node_limits import SCRIPT_VARIABLE_BYTES
 from muster.worker.launch.frameworks import LIGHTHOUSE
 from muster.worker.launch.runtime_folder import EXIT_RECORD
 from muster.worker.launch.setup_records import STAMP, WAIT_S
@@ -52,7 +55,8 @@ return $code
 exec 3>&2 2>/dev/null
 [ "$last" ] || trap : HUP INT QUIT ALRM TERM USR1 USR2 XCPU
 [ -z "$once" ] || exec 9>>"$once/lock"
-prepare && exec 9>&- && if [ "$last" ]; then become {RUN}; else (become {RUN}); fi
+if [ "$last" ]; then prepare; else prepare </dev/null; fi && exec 9>&- &&
+if [ "$last" ]; then become {RUN}; else (become {RUN}); fi
 code=$?
 : >"$own/{EXIT_RECORD}$code"
 exit $code
@@ -73,6 +77,7 @@ whether it was told to leave. Where there is no `flock`, or it takes too long, e
 A job with a bundle runs in a working copy (see working_copies), which the first worker unpacks under the same lock. A
 `setup` that leaves something in the copy is run again in the next attempt, which has a new copy.
 
+`setup` reads nothing, because what is sent to the worker is for its program, unless people type at its terminal.
 `last` makes the program replace this process: a shell at a terminal wants to lead its session.
 """
 
@@ -114,3 +119,11 @@ def with_lighthouse(line: str, program: str) -> str:
         f"echo 'muster: launch: torchft needs {LIGHTHOUSE} beside the Python of the job or on its PATH:"
         f" pip install torchft-nightly' >&2; exit 127; }}\n{line}"
     )
+
+
+def as_variable(text: str, file: Path) -> str:
+    """The command as the value of a variable. A very long one is written to a file that the shell reads."""
+    if len(text) * 4 < SCRIPT_VARIABLE_BYTES or len(os.fsencode(text)) < SCRIPT_VARIABLE_BYTES:
+        return text
+    file.write_bytes(os.fsencode(text))
+    return f"exec {SHELL} '{file}'" if "'" not in str(file) else f'exec {SHELL} "{file}"'

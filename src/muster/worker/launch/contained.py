@@ -41,7 +41,8 @@ class Contents:
     umask: int
     processes: int | None
     """How many it may have."""
-    has_terminal: bool
+    is_lead: bool
+    """Whether it is the first worker, which alone has a terminal or reads what is sent."""
 
 
 def contain(
@@ -49,6 +50,7 @@ def contain(
 ) -> WorkerContainer:
     """The container of a worker. Raises `MountMissing`."""
     spec, own = start.spec, contents.folder
+    has_terminal = contents.is_lead and spec.interactive is not None
     mounts = _mounts(spec, worker)
     shared = [str(own), place.hot_path, contents.copy or _workdir(spec, mounts)]
     seen = [*mounts, *(Bind(source=each, target=each) for each in shared if each)]
@@ -60,7 +62,7 @@ def contain(
         setup=spec.setup,
         run=contents.run,
         umask=contents.umask,
-        has_terminal=contents.has_terminal,
+        has_terminal=has_terminal,
     )
     container = Container(
         name=f"muster-{start.job}-{start.attempt}-{worker.rank}-{own.name}",
@@ -72,7 +74,8 @@ def contain(
         gpus=worker.gpus if has_devices else (),
         limits=_limits(spec.role(worker.role).request, contents.processes) if runtime.limits_containers else Limits(),
         user="" if os.geteuid() == 0 or not runtime.is_daemon else f"{os.geteuid()}:{os.getegid()}",
-        has_terminal=contents.has_terminal,
+        has_terminal=has_terminal,
+        has_input=contents.is_lead and spec.stdin,
     )
     return WorkerContainer(runtime, container, own, inside.folder)
 

@@ -14,7 +14,6 @@ from muster.model.ids import NodeName
 from muster.model.instructions import StartWorkers
 from muster.model.job import Worker
 from muster.model.limits import STOP_GRACE_MS
-from muster.model.node_limits import SCRIPT_VARIABLE_BYTES
 from muster.model.resources import Request
 from muster.model.spec import Launch
 from muster.worker.containers.inside import WorkerContainer
@@ -40,6 +39,7 @@ from muster.worker.launch.command_lines import (
     SHELL,
     TOLD,
     UNPACK,
+    as_variable,
     limits_line,
     shell_command,
     with_lighthouse,
@@ -170,6 +170,8 @@ class LaunchSpec:
     """True for the worker that was the first of its gang when it was started."""
     tells_saves: bool
     """True when a save that it tells of counts for its gang: as its first worker, or because it may become that."""
+    has_input: bool = False
+    """True for a worker that reads what a user sends."""
     container: WorkerContainer | None = None
     """Where its commands run; None for a worker that runs on the node itself."""
 
@@ -221,7 +223,8 @@ def _launch_spec(
     workdir, unpack = _workdir(start, context, once, elsewhere=None if meeting.given is None else found)
     allowance = _allowance(start.spec.role(worker.role).request, context, runtime)
     cgroup = make_cgroup(context.cgroup_root, folder.name, allowance) if context.cgroup_root.folders else None
-    interactive = start.spec.interactive if worker.rank == _lead(start) else None
+    is_lead = worker.rank == _lead(start)
+    interactive = start.spec.interactive if is_lead else None
     # Not among those that a batch script finds in a file too.
     access = {name: text for name, text in found.items() if name not in dict(start.spec.env)}
     given = {**access, **secrets}
@@ -236,11 +239,11 @@ def _launch_spec(
             run=run,
             umask=context.umask,
             processes=_processes(context),
-            has_terminal=interactive is not None,
+            is_lead=is_lead,
         )
         container = contain(start, worker, place, runtime, contents)
         variables, run = outside(inherited(context.variables), start, folder.name), container.line
-    scripts = {UNPACK: unpack, SETUP: _script(setup, folder / "prepare"), RUN: _script(run, folder / "begin")}
+    scripts = {UNPACK: unpack, SETUP: as_variable(setup, folder / "prepare"), RUN: as_variable(run, folder / "begin")}
     return LaunchSpec(
         command=shell_command(
             own=str(folder),
@@ -262,8 +265,9 @@ def _launch_spec(
         cgroup=cgroup,
         grace_ms=start.spec.grace_ms(STOP_GRACE_MS),
         idle_timeout_ms=None if interactive is None else interactive.idle_timeout_ms,
-        is_lead=worker.rank == _lead(start),
-        tells_saves=worker.rank == _lead(start) or start.spec.resizes_in_place,
+        has_input=start.spec.stdin and is_lead,
+        is_lead=is_lead,
+        tells_saves=is_lead or start.spec.resizes_in_place,
     )
 
 
@@ -390,11 +394,3 @@ def _allowance(request: Request, context: NodeContext, runtime: Runtime | None) 
 def _processes(context: NodeContext) -> int | None:
     """How many processes a worker may have, where they can be counted."""
     return context.processes_max if context.cgroup_root.limits(PIDS) else None
-
-
-def _script(text: str, file: Path) -> str:
-    """The command as the value of a variable. A very long one is written to a file that the shell reads."""
-    if len(text) * 4 < SCRIPT_VARIABLE_BYTES or len(os.fsencode(text)) < SCRIPT_VARIABLE_BYTES:
-        return text
-    file.write_bytes(os.fsencode(text))
-    return f"exec {SHELL} '{file}'" if "'" not in str(file) else f'exec {SHELL} "{file}"'

@@ -104,6 +104,8 @@ def test_an_option_is_taken_over(options: str, expected: dict[str, Any]) -> None
         ("--partition=gpu", "2: --partition=gpu is ignored: --tier-of gpu=TIER names a tier"),
         ("--no-requeue", "2: --no-requeue: it is not preempted"),
         ("--time=UNLIMITED", "2: --time without a limit"),
+        ("--time=0", "2: --time without a limit"),
+        ("--time=00:00:00", "2: --time without a limit"),
         ("--mem=0", "2: --mem=0 is ignored"),
         ("--gres=gpu:1,nvme:2", "2: --gres: nvme:2 is ignored: only GPUs are known here"),
         ("--dependency=aftercorr:3", "2: aftercorr: the whole array is waited for"),

@@ -33,11 +33,18 @@ _MAY_CHANGE = NeedsTicket(Permission.JOBS_CHANGE)
 
 @router.websocket("/v1/jobs/{job}/attach")
 async def attach(websocket: WebSocket, job: JobPath, caller: Annotated[Caller, Depends(_MAY_CHANGE)]) -> None:
-    """Bytes in both directions until the worker ends or the user disconnects. The job continues without the user."""
+    """Bytes in both directions until the worker ends or the user disconnects. The job continues without the user.
+
+    A job with `stdin` is sent what its first worker reads, from one client, which ends it with the text
+    `{"end_input": true}`. The server then sends the text `{"exit": 0}` once the worker has everything or does not read
+    any more, or `{"problem": why}`.
+    """
     record = single(await changeable(caller, job, "jobs.attach"))
-    if record.spec.interactive is None:
+    if record.spec.interactive is None and not record.spec.stdin:
         raise Conflict(f"{job} is not interactive: its file has no `interactive`, so it has no terminal")
-    await _hold(websocket, caller, record.id, "jobs.attach")
+    if record.spec.stdin and not record.state.holds_resources:
+        raise Conflict(f"{job} is {record.state}: no worker reads anything now")
+    await _hold(websocket, caller, record.id, "jobs.attach", tells_end=record.spec.stdin)
 
 
 @router.websocket("/v1/jobs/{job}/exec")
@@ -68,7 +75,15 @@ async def execute(
     await _hold(websocket, caller, record.id, "jobs.exec", Beside(rank=rank, line=command, has_terminal=terminal))
 
 
-async def _hold(websocket: WebSocket, caller: Caller, job: JobId, action: str, beside: Beside | None = None) -> None:
+async def _hold(
+    websocket: WebSocket,
+    caller: Caller,
+    job: JobId,
+    action: str,
+    beside: Beside | None = None,
+    *,
+    tells_end: bool = False,
+) -> None:
     """Let a user talk to a terminal, or to a command. It is in the audit first: a command that runs is not undone."""
     places = caller.services.terminals
     places.enter(caller.subject)
@@ -78,7 +93,7 @@ async def _hold(websocket: WebSocket, caller: Caller, job: JobId, action: str, b
         terminal = await caller.services.at_terminal(caller.deps.backend.attach, job, beside)
         try:
             await websocket.accept(subprotocol=_chosen(websocket))
-            await _Conversation(websocket, terminal, caller.services, tells_end=beside is not None).hold()
+            await _Conversation(websocket, terminal, caller.services, tells_end=tells_end or beside is not None).hold()
         finally:
             await caller.services.at_terminal(terminal.close)
     finally:
@@ -95,7 +110,7 @@ class _Conversation:
     """A user at a terminal."""
 
     def __init__(self, websocket: WebSocket, terminal: Terminal, services: Services, *, tells_end: bool) -> None:
-        """`tells_end` says that the client is told how a command ended."""
+        """`tells_end` says that the client is told how a command ended, or what became of what it sent."""
         self._websocket = websocket
         self._terminal = terminal
         self._services = services

@@ -16,6 +16,7 @@ from muster.api.schemas.reservations import ReservationWanted
 from muster.engine.engine import Engine
 from muster.formats.parts.wire import ID_CHARS
 from muster.formats.text import ranges, units
+from muster.live.door import check_team_exists
 from muster.model.access import EVERY_TEAM
 from muster.model.errors import InvalidInput, NotFound
 from muster.model.ids import NodeName, TeamPath
@@ -52,6 +53,8 @@ async def create_reservation(caller: MayChange, body: ReservationWanted) -> Rese
     nodes = _nodes(body.nodes)
 
     def reserve(engine: Engine, now_ms: int) -> None:
+        if body.team:
+            check_team_exists(TeamPath(body.team), engine.rules)
         start_ms = _start_ms(body.start, now_ms)
         wanted = model.Reservation(
             name=name,

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from muster.model.node_limits import PUMP_BYTES, SIDE_COMMANDS_PER_WORKER
 from muster.worker.launch.command_lines import RUN, SETUP, UNPACK, beside
 from muster.worker.loop import Loop
-from muster.worker.messages import BadMessage
+from muster.worker.messages import BadMessage, typed
 from muster.worker.output.masking import Mask
 from muster.worker.output.terminal import PseudoTerminal
 from muster.worker.processes.companions import Companions
 from muster.worker.processes.spawning import spawn
 from muster.worker.service import Conversation, Message
-from muster.worker.terminal_viewers import typed
+from muster.worker.terminals.piped_input import PipedInput
 from muster.worker.worker_process import WorkerProcess
 
 ROOM_LOOK_MS = 20
@@ -30,6 +30,9 @@ ROOM_LOOK_MS = 20
 
 LAST_READS = 32
 """How often the output is read at most after the end. A pipe is empty after one; a terminal gives a page at a time."""
+
+END_OF_INPUT = b"\x04"
+"""What a user types at a terminal to end the input."""
 
 LEAVE_MS = 2_000
 """How long a command that nobody watches any more gets between SIGTERM and SIGKILL."""
@@ -95,10 +98,8 @@ class _SideCommand:
         self._ended = ended
         self._is_over = False
         self._mask = Mask(process.launch_spec.secrets)
-        self._typed = bytearray()
-        self._has_all_input = False
         self._terminal = PseudoTerminal() if asked.has_terminal else None
-        self._input = -1
+        self._input: PipedInput | None = None
         with ExitStack() as opened:
             self._output = self._open(process, asked, opened)
         companions.add(self._pid, self._exited)
@@ -114,10 +115,10 @@ class _SideCommand:
             on_failure.callback(os.close, output)
             reading = -1
             if self._terminal is None:
-                reading, self._input = os.pipe2(os.O_CLOEXEC)
+                self._input = PipedInput(self._loop, hold=self._connection.hold, ended=lambda _: None)
+                reading = self._input.reading
                 opened.callback(os.close, reading)
-                on_failure.callback(os.close, self._input)
-                os.set_blocking(self._input, False)
+                on_failure.callback(self._input.close)
             os.set_blocking(output, False)
             launch_spec = process.launch_spec
             line = launch_spec.line_beside(asked.line, has_terminal=asked.has_terminal)
@@ -141,40 +142,21 @@ class _SideCommand:
             case {"resize": _}:
                 pass
             case {"end_input": True}:
-                self._has_all_input = True
-                self._type(b"\x04" if self._terminal is not None else b"")
+                self._end_input()
             case _:
                 raise BadMessage("not a message to a command")
 
     def _type(self, data: bytes) -> None:
         if self._terminal is not None:
             self._terminal.type(data)
-            return
-        self._typed += data
-        self._give()
+        elif self._input is not None:
+            self._input.type(data)
 
-    def _give(self) -> None:
-        """Hand over input as far as the command takes it. Meanwhile no more of it is read."""
-        if self._input < 0:
-            return
-        try:
-            while self._typed:
-                del self._typed[: os.write(self._input, self._typed[:PUMP_BYTES])]
-        except BlockingIOError:
-            pass
-        except OSError:  # it does not read any more
-            self._typed.clear()
-            self._has_all_input = True
-        self._connection.hold(bool(self._typed))
-        self._loop.watch(self._input, writable=self._give if self._typed else None)
-        if self._has_all_input and not self._typed:
-            self._close_input()
-
-    def _close_input(self) -> None:
-        if self._input >= 0:
-            self._loop.watch(self._input)
-            os.close(self._input)
-            self._input = -1
+    def _end_input(self) -> None:
+        if self._terminal is not None:
+            self._terminal.type(END_OF_INPUT)
+        elif self._input is not None:
+            self._input.end()
 
     def _pump(self) -> None:
         if not self._connection.has_room:
@@ -214,7 +196,8 @@ class _SideCommand:
             self._say(self._mask.feed(data))
         self._say(self._mask.close())
         self._is_over = True
-        self._close_input()
+        if self._input is not None:
+            self._input.close()
         self._loop.watch(self._output)
         os.close(self._output)
         self._ended()

@@ -1,14 +1,20 @@
-"""People who watch the terminal of a worker, and type there."""
+"""People who watch the terminal of a worker and type there, or send what a worker without a terminal reads."""
 
-from binascii import a2b_base64, b2a_base64
+from binascii import b2a_base64
 
-from muster.worker.messages import BadMessage
+from muster.worker.messages import BadMessage, typed
 from muster.worker.service import Conversation, Message
 from muster.worker.worker_process import WorkerProcess
 
 
 def show_terminal(connection: Conversation, process: WorkerProcess | None) -> None:
-    """Let a user watch the terminal of a worker, and type. The worker is None when the job has none here."""
+    """Let a user watch the terminal of a worker, and type. The worker is None when the job has none here.
+
+    A worker that has no terminal, and reads what a user sends, is sent it.
+    """
+    if process is not None and process.input is not None:
+        process.input.attach(connection)
+        return
     if process is None or process.terminal is None:
         connection.say({"over": "no worker of this job on this node has a terminal"})
         connection.flush()
@@ -37,11 +43,3 @@ def show_terminal(connection: Conversation, process: WorkerProcess | None) -> No
     connection.listen(hear)
     connection.closed = lambda _: terminal.detach(id(connection))
     terminal.attach(id(connection), view)
-
-
-def typed(text: str) -> bytes:
-    """What was typed, from a message."""
-    try:
-        return a2b_base64(text, strict_mode=True)
-    except ValueError as error:
-        raise BadMessage("not base64") from error
