@@ -4,6 +4,7 @@ import pytest
 
 from muster.api.lookups.estimating import EstimatedStart, EstimateRecord, Grounds
 from muster.api.rendering.sentences import rough_start, state_headline, track_record, waits_because, when_it_starts
+from muster.core.explaining.not_considered import NOT_STARTED
 from muster.estimates.starts import StartEstimate
 from muster.model.ids import JobId
 from muster.model.job import JobState
@@ -30,6 +31,11 @@ def said(
 @pytest.mark.parametrize("code", list(ReasonCode))
 def test_every_reason_has_a_headline(code: ReasonCode) -> None:
     assert waits_because([Reason(code=code, message="", would_help="")]).startswith("It waits because ")
+
+
+def test_a_job_that_could_not_be_started_is_not_told_that_nodes_are_out_of_order() -> None:
+    pauses = Reason(code=ReasonCode.NODE_HEALTH, message="", would_help="", rule=NOT_STARTED)
+    assert waits_because([pauses]) == "It waits because it could not be started."
 
 
 def test_a_headline_names_two_causes_and_none_of_them_twice() -> None:

@@ -275,7 +275,8 @@ class Cost(Answer):
 
     gpu_hours: Annotated[float | None, SENT]
     price: float | None
-    """GPU-hours times the price of the cheapest pool that admits it; null when no pool has a price of its own."""
+    """GPU-hours times the price of where it would start now, or else of the cheapest pool that admits it and has its
+    GPU types; null when no pool has a price of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,9 +1,12 @@
 """What a job would use up at most, and what that costs."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from muster.model.ids import PoolName
+from muster.model.ids import GpuType, NodeName, PoolName
+from muster.model.job import Placement
+from muster.model.node import Node
+from muster.model.resources import Request
 from muster.model.scenario import Rules
 from muster.model.spec import JobSpec
 
@@ -26,19 +29,37 @@ def is_priced(rules: Rules) -> bool:
     return any(pool.price_milli != PRICE_MILLI for pool in rules.pools)
 
 
-def cost(spec: JobSpec, rules: Rules, pools: Collection[PoolName]) -> Cost:
-    """What a job, or an array as a whole, costs in the cheapest of the cluster's pools that it may use."""
+def cost(spec: JobSpec, rules: Rules, nodes: Mapping[NodeName, Node], start: Placement = ()) -> Cost:
+    """What a job, or an array as a whole, costs where it would start now.
+
+    Of a job that would not start now, in the cheapest pool that it may use and that has GPUs of its types.
+    """
     tasks = 1 if spec.array is None else len(spec.array.indices)
-    admitting = (
-        pool
-        for pool in rules.pools
-        if pool.name in pools and pool.admits(tier=spec.tier, team=spec.team, can_resume=spec.can_resume)
-    )
-    cheapest_milli = min((pool.price_milli for pool in admitting), default=PRICE_MILLI)
     return Cost(
         gpu_milli_ms=tasks * spec.gang_gpu_milli * _duration_ms(spec, rules),
-        price_milli=cheapest_milli if is_priced(rules) else None,
+        price_milli=_price_milli(spec, rules, nodes, start) if is_priced(rules) else None,
     )
+
+
+def _price_milli(spec: JobSpec, rules: Rules, nodes: Mapping[NodeName, Node], start: Placement) -> int:
+    prices = {pool.name: pool.price_milli for pool in rules.pools}
+    if gpu_milli := sum(each.gpu_milli for each in start):
+        paid = sum(prices.get(nodes[each.node].pool, PRICE_MILLI) * each.gpu_milli for each in start)
+        return round(paid / gpu_milli)
+    known = frozenset((node.pool, node.gpu_type) for node in nodes.values())
+    admitting = (
+        pool.price_milli
+        for pool in rules.pools
+        if pool.admits(tier=spec.tier, team=spec.team, can_resume=spec.can_resume)
+        and all(_has_gpus_for(role.request, pool.name, known) for role in spec.roles)
+    )
+    return min(admitting, default=PRICE_MILLI)
+
+
+def _has_gpus_for(request: Request, pool: PoolName, known: Collection[tuple[PoolName, GpuType]]) -> bool:
+    """Whether a pool has nodes of a type that is asked for; of any type when none is."""
+    types = [gpu_type for each, gpu_type in known if each == pool]
+    return any(not request.gpu_types or gpu_type in request.gpu_types for gpu_type in types)
 
 
 def _duration_ms(spec: JobSpec, rules: Rules) -> int:

@@ -1,4 +1,5 @@
 import { type ReactNode, useRef, useState } from "react";
+import { createPortal } from "react-dom";
 
 import { declaredKeys, type Key, useKeys } from "./keys";
 
@@ -18,14 +19,18 @@ export function Help(): ReactNode {
       <button onClick={open}>
         Keys <kbd>?</kbd>
       </button>
-      <dialog ref={dialog} className="help" aria-labelledby="help-title">
-        <form method="dialog" className="row apart">
-          <h2 id="help-title">Keys</h2>
-          <button>Close</button>
-        </form>
-        <KeyList title="On this page" keys={shown.here} />
-        <KeyList title="Everywhere" keys={shown.everywhere} />
-      </dialog>
+      {/* Not in here: on a phone this is hidden until the menu is opened, and everything in it. */}
+      {createPortal(
+        <dialog ref={dialog} className="help" aria-labelledby="help-title">
+          <form method="dialog" className="row apart">
+            <h2 id="help-title">Keys</h2>
+            <button>Close</button>
+          </form>
+          <KeyList title="On this page" keys={shown.here} />
+          <KeyList title="Everywhere" keys={shown.everywhere} />
+        </dialog>,
+        document.body,
+      )}
     </>
   );
 }

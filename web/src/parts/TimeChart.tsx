@@ -64,7 +64,7 @@ export function TimeChart({ label, times, series, stack = false, bound, shown }:
             {each.name} <b>{amount(each.values[index], shown)}</b>
           </span>
         ))}
-        <span className="soft">{at === null ? "now" : moment(times[index])}</span>
+        <span className="soft">{at === null ? `on average since ${clock(times[index])}` : moment(times[index])}</span>
       </figcaption>
     </figure>
   );
@@ -82,6 +82,13 @@ function moment(seconds: number | undefined): string {
   return seconds === undefined
     ? ""
     : new Date(seconds * 1000).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+}
+
+/** Only the time of a moment of today. */
+function clock(seconds: number | undefined): string {
+  const at = new Date((seconds ?? 0) * 1000);
+  const isToday = at.toDateString() === new Date().toDateString();
+  return isToday ? at.toLocaleTimeString(undefined, { timeStyle: "short" }) : moment(seconds);
 }
 
 /** What lines beside a chart may be apart: half a GPU or half a job would not be told. */

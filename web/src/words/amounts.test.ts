@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { duration, fromNow, measured } from "./amounts";
+import { duration, fromNow, measured, money } from "./amounts";
 
 const NOW = Date.parse("2026-01-01T00:00:00Z");
 
@@ -22,4 +22,8 @@ test("what was measured has its unit, and bytes are told so that they can be rea
   expect(measured(81_264_902_144, "bytes")).toBe("81.3 GB");
   expect(measured(40, "°C")).toBe("40 °C");
   expect([measured(3, "errors"), measured(0, "")]).toEqual(["3", "0"]);
+});
+
+test("a price has two digits behind the point, wherever one reads it", () => {
+  expect([0, 1, 2.5, 1234.567].map(money)).toEqual(["0.00", "1.00", "2.50", "1,234.57"]);
 });

@@ -40,6 +40,11 @@ export function gpus(count: number): string {
   return String(Math.round(count * 100) / 100);
 }
 
+/** "1,234.50": a price, in whatever currency the prices of pools are. */
+export function money(amount: number): string {
+  return amount.toLocaleString("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+}
+
 export function percent(part: number, whole: number): string {
   return whole > 0 ? `${Math.round((100 * part) / whole)} %` : "–";
 }

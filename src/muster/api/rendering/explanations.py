@@ -55,7 +55,7 @@ def dry_run_body(
 ) -> answers.DryRun:
     """What would happen to a job if it were submitted. `others` counts the victims that are not named."""
     decision = tried.decision
-    start = next((each for each in decision.plan.starts if each.job == CANDIDATE), None)
+    start = start_of(tried)
     explained = next((each for each in decision.explanations if each.job == CANDIDATE), None)
     reasons = () if explained is None else explained.reasons
     return answers.DryRun(
@@ -75,6 +75,11 @@ def dry_run_body(
         cost=_cost(price),
         admission=effects,
     )
+
+
+def start_of(tried: TriedJob) -> Start | None:
+    """Where the candidate would start now; None when it would not."""
+    return next((each for each in tried.decision.plan.starts if each.job == CANDIDATE), None)
 
 
 def victims_of(tried: TriedJob) -> list[JobId]:

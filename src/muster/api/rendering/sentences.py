@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from muster.answers import jobs as answers
 from muster.api.lookups.estimating import EstimatedStart, EstimateRecord
 from muster.api.rendering.times import moment_of
+from muster.core.explaining.not_considered import NOT_STARTED
 from muster.core.explaining.wording import named
 from muster.model.job import STATES, JobState
 from muster.model.limits import ESTIMATE_HORIZON_MS
@@ -43,9 +44,13 @@ CAUSES = 2
 
 def waits_because(reasons: Sequence[Reason], *, would: bool = False) -> str:
     """`It waits because too few GPUs are free.` A cause that is said of another reason is not said twice."""
-    causes = list(dict.fromkeys(_BECAUSE[reason.code] for reason in reasons))[:CAUSES]
+    causes = list(dict.fromkeys(_cause(reason) for reason in reasons))[:CAUSES]
     verb = "would wait" if would else "waits"
     return f"It {verb} because {', and because '.join(causes)}." if causes else f"It {verb}."
+
+
+def _cause(reason: Reason) -> str:
+    return "it could not be started" if reason.rule == NOT_STARTED else _BECAUSE[reason.code]
 
 
 def state_headline(state: JobState) -> str:

@@ -6,6 +6,9 @@ from muster.model.plan import Reason, ReasonCode
 from muster.model.printable import moment_text, span_text
 from muster.model.spec import Begin
 
+NOT_STARTED = "not started"
+"""The rule of a reason: not a node is out of order as far as is known, but nothing has started there."""
+
 
 def not_considered(job: WaitingJob, now_ms: int) -> tuple[Reason, ...]:
     """Why a job of the snapshot is passed over: it is held, or waits for its time or for other jobs."""
@@ -27,7 +30,7 @@ def not_queued(job: Job, now_ms: int) -> tuple[Reason, ...]:
         message = f"it could not be started {job.faults_in_a_row} times in a row and pauses"
         seconds = -(-max(job.not_before_ms - now_ms, 0) // 1000)
         helps = f"nothing needed: it is tried again in {seconds} s"
-        return (Reason(code=ReasonCode.NODE_HEALTH, message=message, would_help=helps),)
+        return (Reason(code=ReasonCode.NODE_HEALTH, message=message, would_help=helps, rule=NOT_STARTED),)
     return ()
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from muster.core.explaining.not_considered import not_considered, not_queued
+from muster.core.explaining.not_considered import NOT_STARTED, not_considered, not_queued
 from muster.model.ids import JobId
 from muster.model.job import Job, JobState
 from muster.model.plan import ReasonCode
@@ -36,7 +36,7 @@ def test_a_task_waits_for_its_turn_in_the_array() -> None:
 
 def test_a_job_that_pauses_says_when_it_is_tried_again() -> None:
     (reason,) = not_queued(evolve(WAITING, not_before_ms=NOW_MS + 1_500, faults_in_a_row=2), NOW_MS)
-    assert reason.code is ReasonCode.NODE_HEALTH
+    assert (reason.code, reason.rule) == (ReasonCode.NODE_HEALTH, NOT_STARTED)
     assert reason.would_help == "nothing needed: it is tried again in 2 s"
 
 

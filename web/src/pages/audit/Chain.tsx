@@ -25,7 +25,7 @@ export function Chain() {
         {(end) => (
           <p className="small soft">
             It ends with entry {end.seq}, <code>{end.chain}</code>. Keep this line elsewhere: with it,{" "}
-            <code>muster audit verify --against</code> tells later whether the audit was made anew.
+            <code className="command">muster audit verify --against</code> tells later whether the audit was made anew.
           </p>
         )}
       </Loaded>

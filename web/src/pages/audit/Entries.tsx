@@ -76,7 +76,7 @@ function EntryTable({ entries }: { entries: Entry[] }) {
             </td>
             <td data-label="Who">{entry.by}</td>
             <td data-label="Did">{entry.action}</td>
-            <td data-label="To">{entry.subject}</td>
+            <td className="wide" data-label="To">{entry.subject}</td>
             <td className="details" data-label="Details">
               <Details entry={entry} />
             </td>

@@ -2,12 +2,11 @@ import { useNavigate } from "@tanstack/react-router";
 import { memo, type MouseEvent, useState } from "react";
 
 import type { Node } from "../../api/client";
-import { percent } from "../../words/amounts";
 import { Hovering } from "./Hovering";
 import { InSight } from "./InSight";
 import { NodeCells } from "./NodeCells";
 import type { Paint } from "./paint";
-import { type Domain, kept, nodesOf, topology } from "./placement";
+import { busy, type Domain, kept, topology } from "./placement";
 
 type MapProps = {
   nodes: Node[];
@@ -87,9 +86,3 @@ const Part = memo(function Part({ domain, paint, sought, isPart }: PartProps) {
     </section>
   );
 });
-
-function busy(domain: Domain): string {
-  const nodes = nodesOf(domain);
-  const used = nodes.reduce((sum, node) => sum + node.used.gpus, 0);
-  return `${percent(used, nodes.reduce((sum, node) => sum + node.gpus, 0))} in use`;
-}

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { Node } from "../../api/client";
-import { kept, nodesOf, seatsOf, topology } from "./placement";
+import { busy, kept, nodesOf, seatsOf, topology } from "./placement";
 
 const node = (name: string, domains: Record<string, string>) => ({ name, domains }) as unknown as Node;
 
@@ -57,4 +57,10 @@ test("parts of the topology in which nothing changed stay the same objects", () 
   const fewer = kept(before, topology([n2, n3]));
   expect(fewer.within).toEqual([before.within[1]]);
   expect(fewer.within[0]).toBe(before.within[1]);
+});
+
+test("nodes that are down are not taken for idle ones", () => {
+  const of = (state: string, used: number) => ({ ...node("n", {}), state, gpus: 8, used: { gpus: used } }) as unknown as Node;
+  expect(busy(topology([of("ready", 8), of("drained", 0)]))).toBe("50 % in use");
+  expect(busy(topology([of("ready", 8), of("down", 0), of("down", 0), of("ready", 8)]))).toBe("50 % in use, 2 of 4 down");
 });

@@ -1,6 +1,7 @@
 /** Which jobs are on which GPU, and how nodes lie in the topology. */
 
 import type { Node } from "../../api/client";
+import { percent } from "../../words/amounts";
 
 /** Who has a GPU, or a part of it. Of a job that one may not see, there is neither a name nor an id. */
 export type Seat = { job: string; name: string; team: string; share: number };
@@ -69,4 +70,13 @@ function isSame<T>(one: readonly T[], other: readonly T[]): boolean {
 /** All nodes of a domain, however deep. */
 export function nodesOf(domain: Domain): Node[] {
   return [...domain.nodes, ...domain.within.flatMap(nodesOf)];
+}
+
+/** How much of a domain is in use, and how many of its nodes are down, which would otherwise look as if they were idle. */
+export function busy(domain: Domain): string {
+  const nodes = nodesOf(domain);
+  const sum = (amount: (node: Node) => number) => nodes.reduce((all, node) => all + amount(node), 0);
+  const inUse = `${percent(sum((node) => node.used.gpus), sum((node) => node.gpus))} in use`;
+  const down = nodes.filter((node) => node.state === "down").length;
+  return down === 0 ? inUse : `${inUse}, ${down} of ${nodes.length} down`;
 }

@@ -13,7 +13,7 @@ export function Facts({ job }: { job: Job }) {
   return (
     <dl className="facts sheet">
       {facts.map(([name, value]) => (
-        <div key={name}>
+        <div key={name} className={name === "Image" ? "wide" : ""}>
           <dt>{name}</dt>
           <dd>{value}</dd>
         </div>
@@ -22,6 +22,13 @@ export function Facts({ job }: { job: Job }) {
   );
 }
 
+/** What is shown of the job file where it says something. */
+const FROM_THE_FILE = [
+  ["Image", "image"],
+  ["Engine", "engine"],
+  ["Profile", "profile"],
+] as const;
+
 function asked(job: Job): Fact[] {
   const tags = Object.entries(job.tags);
   return [
@@ -29,6 +36,7 @@ function asked(job: Job): Fact[] {
     ["User", job.user],
     ["Tier", `${job.tier}, priority ${job.priority}`],
     ["GPUs", gpus(job.gpus)],
+    ...FROM_THE_FILE.flatMap(([name, key]): Fact[] => (typeof job.spec[key] === "string" ? [[name, job.spec[key]]] : [])),
     ...(tags.length > 0 ? [["Tags", tags.map(([key, value]) => `${key}=${value}`).join(", ")] as Fact] : []),
   ];
 }

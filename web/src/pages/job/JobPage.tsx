@@ -4,6 +4,7 @@ import { Link, useParams } from "@tanstack/react-router";
 
 import type { Job } from "../../api/client";
 import { queries } from "../../api/queries";
+import { Effects } from "../../parts/Effects";
 import { Loaded } from "../../parts/Loaded";
 import { Near } from "../../parts/Near";
 import { JobStateBadge } from "../../parts/State";
@@ -52,6 +53,7 @@ function Shown({ job }: { job: Job }) {
         <Actions job={job} />
       </div>
       <Troubles job={job} />
+      <Effects of={job.admission} />
       <Facts job={job} />
       {isWaiting && <WhyAndWhen job={job.id} />}
       {job.tasks === null ? <OfOne job={job} /> : <Tasks job={job} />}

@@ -1,5 +1,5 @@
 import { useQueries, useQuery, type UseQueryResult } from "@tanstack/react-query";
-import { useNavigate, useSearch } from "@tanstack/react-router";
+import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { type ReactNode, useCallback, useDeferredValue, useMemo, useState } from "react";
 
 import type { Job } from "../../api/client";
@@ -172,7 +172,7 @@ function Nothing({ filters, hasAny }: { filters: JobFilters; hasAny: boolean }) 
         "No job is like that. Take a filter away to see more."
       ) : (
         <>
-          No job runs or waits. <code>muster submit job.yaml</code> submits one, and so does the page Submit.
+          No job runs or waits. <code>muster submit job.yaml</code> submits one, and so does <Link to="/submit">Submit</Link>.
         </>
       )}
     </Empty>

@@ -14,6 +14,7 @@ import "./nodes.css";
 /** All about one node: its state and why, its GPUs, its jobs, what was measured, and taking it out of service. */
 export function NodeDetail({ node }: { node: Node }) {
   const health = useQuery(clusterQueries.health(node.name));
+  const named = new Map(node.gpu_uses.map((use) => [use.job, use.name]));
   return (
     <div className="node-detail">
       <div className="row">
@@ -38,7 +39,7 @@ export function NodeDetail({ node }: { node: Node }) {
           {node.jobs.length === 0 && "none that you may see"}
           {node.jobs.map((job) => (
             <Link key={job} to="/jobs/$job" params={{ job }} className="listed">
-              {job}
+              {named.get(job) ?? ""} <span className="soft small">{job}</span>
             </Link>
           ))}
         </Fact>

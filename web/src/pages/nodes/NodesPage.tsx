@@ -59,7 +59,7 @@ function NodeTable({ nodes }: { nodes: Node[] }) {
         />
         <Choice label="Which nodes" value={filter} options={FILTERS} onChoose={setFilter} />
         <span className="soft">
-          {found.length} of {nodes.length}
+          {found.length} of {nodes.length === 1 ? "1 node" : `${nodes.length} nodes`}
         </span>
       </div>
       <div className="across">

@@ -26,7 +26,7 @@ export function Reservations({ nodes }: { nodes: Node[] }) {
       </div>
       <Loaded query={reservations}>
         {(found) =>
-          found.length === 0 ? <Empty>No nodes are set aside.</Empty> : <ReservationTable reservations={found} />
+          found.length === 0 ? <Empty>No nodes are set aside. Reserve some for maintenance or for a team.</Empty> : <ReservationTable reservations={found} />
         }
       </Loaded>
       {isMaking && (

@@ -9,7 +9,9 @@ import { gpus } from "../../words/amounts";
 export function NextStarts({ starts, waiting }: { starts: WaitingStart[]; waiting: number }) {
   if (starts.length === 0) {
     return waiting === 0 ? (
-      <Empty>Nothing waits. A job that you submit now starts at once if it fits.</Empty>
+      <Empty>
+        Nothing waits. A job that you <Link to="/submit">submit</Link> now starts at once if it fits.
+      </Empty>
     ) : (
       <Empty>No job that you may see is in the queue.</Empty>
     );

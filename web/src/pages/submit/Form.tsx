@@ -5,18 +5,24 @@ import { queries } from "../../api/queries";
 import { changedAt, isEditable, type Path, shownAt } from "./jobText";
 import { submitQueries } from "./queries";
 
-type Field = { label: string; path: Path; hint?: string; kind?: "list" | "lines"; known?: "teams" | "tiers" | "types" };
+type Field = { label: string; path: Path; hint?: string; kind?: "list" | "lines" | "wide"; known?: keyof Known };
+
+/** Names that this server knows, offered where one types. */
+type Known = { teams: string[]; tiers: string[]; types: string[]; profiles: string[]; engines: string[] };
 
 const FIELDS: Field[] = [
   { label: "Name", path: ["name"] },
   { label: "Team", path: ["team"], known: "teams" },
   { label: "Tier", path: ["tier"], known: "tiers", hint: "standard" },
   { label: "Priority", path: ["priority"], hint: "0 to 100" },
+  { label: "Profile", path: ["profile"], known: "profiles", hint: "none" },
   { label: "Workers", path: ["workers"], hint: "4, or 4..8" },
   { label: "GPUs of each worker", path: ["resources", "gpus"], hint: "8, or 0.25" },
   { label: "GPU types", path: ["resources", "gpu_type"], kind: "list", known: "types", hint: "any" },
   { label: "CPUs of each worker", path: ["resources", "cpus"], hint: "16" },
   { label: "Memory of each worker", path: ["resources", "memory"], hint: "64GiB" },
+  { label: "Image", path: ["image"], kind: "wide", hint: "none" },
+  { label: "Engine", path: ["engine"], known: "engines", hint: "any" },
   { label: "At most for", path: ["max_duration"], hint: "12h" },
   { label: "Expected to take", path: ["expected_duration"], hint: "10h" },
   { label: "Checkpoints in", path: ["checkpoint", "path"], hint: "a folder" },
@@ -68,7 +74,7 @@ function Input({ field, known, value, onValue }: InputOf) {
     },
   };
   return (
-    <label className={field.kind === "lines" ? "whole" : ""}>
+    <label className={field.kind === "lines" || field.kind === "wide" ? "whole" : ""}>
       {field.label}
       {field.kind === "lines" ? (
         <textarea rows={4} spellCheck={false} {...events} />
@@ -87,10 +93,20 @@ function Input({ field, known, value, onValue }: InputOf) {
 }
 
 /** The names that this server knows. */
-function useKnown(): Record<"teams" | "tiers" | "types", string[]> {
+function useKnown(): Known {
   const teams = useQuery(queries.teams()).data ?? [];
   const tiers = useQuery(submitQueries.tiers()).data ?? [];
   const nodes = useQuery(queries.nodes()).data ?? [];
-  const types = new Set(nodes.map((node) => node.gpu_type ?? "").filter((type) => type !== ""));
-  return { teams: teams.map((team) => team.path), tiers: tiers.map((tier) => tier.name), types: [...types] };
+  const profiles = useQuery(submitQueries.profiles()).data ?? {};
+  return {
+    teams: teams.map((team) => team.path),
+    tiers: tiers.map((tier) => tier.name),
+    types: distinct(nodes.map((node) => node.gpu_type)),
+    profiles: Object.keys(profiles),
+    engines: distinct(nodes.map((node) => node.engine)),
+  };
+}
+
+function distinct(names: readonly (string | null)[]): string[] {
+  return [...new Set(names.filter((name) => name !== null && name !== ""))] as string[];
 }

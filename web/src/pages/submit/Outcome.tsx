@@ -1,8 +1,9 @@
 import { Link } from "@tanstack/react-router";
 
 import type { Problem } from "../../api/client";
+import { Effects } from "../../parts/Effects";
 import { Explanation } from "../../parts/Explanation";
-import { gpus } from "../../words/amounts";
+import { gpus, money } from "../../words/amounts";
 import { byNode } from "./placement";
 import type { Checked, DryRun } from "./queries";
 
@@ -55,9 +56,10 @@ function Would({ would }: { would: DryRun }) {
       <dl className="facts">
         {would.placement && <Fact name="Nodes" value={byNode(would.placement).join(", ")} />}
         <Fact name="GPU hours at most" value={gpus(gpu_hours)} />
-        {price !== null && <Fact name="Price at most" value={gpus(price)} />}
+        {price !== null && <Fact name={would.placement ? "Price at most" : "Price at most, in the cheapest pool"} value={money(price)} />}
       </dl>
       <Victims would={would} />
+      <Effects of={would.admission} would />
     </div>
   );
 }

@@ -37,6 +37,7 @@ export const submitQueries = {
     }),
   /** The file of a job that is there, to be submitted with changes. */
   fileOf: (job: string) => queryOptions({ ...queries.file(job), staleTime: Infinity }),
+  profiles: () => queryOptions({ queryKey: ["profiles"], queryFn: async () => body(await api.GET("/v1/profiles")) }),
   tiers: () => queryOptions({ queryKey: ["tiers"], queryFn: async () => body(await api.GET("/v1/tiers")) }),
 };
 

@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import type { Team } from "../../api/client";
 import { clusterQueries } from "../../api/clusterQueries";
 import { gpus } from "../../words/amounts";
-import { rivals } from "./amounts";
+import { places, rivals } from "./amounts";
 
 /** Who goes first and why: the arithmetic of fair share, for teams that compete with each other. */
 export function FairShare({ teams }: { teams: Team[] }) {
@@ -43,9 +43,9 @@ export function FairShare({ teams }: { teams: Team[] }) {
               {group.teams.map((team, place) => (
                 <tr key={team.path}>
                   <td className="number" data-label="Goes">
-                    {place + 1}.
+                    {places(group.teams)[place]}.
                   </td>
-                  <td data-label="Team">{team.path}</td>
+                  <td className="wide" data-label="Team">{team.path}</td>
                   <td className="number" data-label="Used on average">
                     <span className="soft wide-only">(</span>
                     {gpus(team.average_gpus)}
@@ -63,7 +63,7 @@ export function FairShare({ teams }: { teams: Team[] }) {
                   <td className="number" data-label="Share">
                     <b>{gpus(team.share)}</b>
                   </td>
-                  <td className="soft" data-label="Remembered use">{gpus(team.usage_gpu_s / 3600)} GPU hours</td>
+                  <td className="soft wide" data-label="Remembered use">{gpus(team.usage_gpu_s / 3600)} GPU hours</td>
                 </tr>
               ))}
             </tbody>

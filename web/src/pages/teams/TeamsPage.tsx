@@ -79,9 +79,9 @@ function TeamRow({ team }: { team: Team }) {
           </p>
         ))}
       </td>
-      <td className="used" data-label="Used">
+      <td className="used wide" data-label="Used">
         <div>
-          {amounts(team.used)}
+          {Object.keys(team.used).length > 0 ? amounts(team.used) : "0"}
           {guarantee.whole > 0 && <Bar {...guarantee} label={`used of what ${team.path} is guaranteed`} />}
         </div>
       </td>

@@ -5,7 +5,7 @@ import { clusterQueries, type History, type Span, SPANS } from "../../api/cluste
 import { Choice } from "../../parts/Choice";
 import { Empty, Loaded } from "../../parts/Loaded";
 import { TimeChart } from "../../parts/TimeChart";
-import { gpus } from "../../words/amounts";
+import { gpus, money } from "../../words/amounts";
 import { ofTopTeams, times } from "../../words/series";
 
 const SPAN_NAMES = Object.keys(SPANS) as Span[];
@@ -37,6 +37,7 @@ function UsageOf({ history }: { history: History }) {
   const when = useMemo(() => times(history), [history]);
   const used = useMemo(() => ofTopTeams(history, (team) => team.used_gpu_s), [history]);
   const borrowed = useMemo(() => ofTopTeams(history, (team) => team.borrowed_gpu_s), [history]);
+  const spent = useMemo(() => ofTopTeams(history, (team) => (team.cost ?? []).map((cost) => cost * HOUR_S)), [history]);
   const teams = Object.entries(history.teams);
   if (teams.length === 0) {
     return <Empty>No team has used anything in this time.</Empty>;
@@ -54,15 +55,21 @@ function UsageOf({ history }: { history: History }) {
             <h3>GPUs borrowed</h3>
             <TimeChart label="GPUs borrowed by team" times={when} series={borrowed} stack shown={rounded} />
           </div>
+          {isPriced && (
+            <div>
+              <h3>Cost of an hour</h3>
+              <TimeChart label="Cost of an hour by team" times={when} series={spent} stack shown={money} />
+            </div>
+          )}
         </div>
       )}
       <div className="across">
-        <table>
+        <table className="stacks">
           <thead>
             <tr>
               <th>Team</th>
               <th className="number">GPU hours</th>
-              <th className="number">of these borrowed</th>
+              <th className="number">Borrowed</th>
               {isPriced && (
                 <th className="number" title="GPU hours times the price of their pool">
                   Cost
@@ -74,9 +81,17 @@ function UsageOf({ history }: { history: History }) {
             {teams.map(([path, team]) => (
               <tr key={path}>
                 <td>{path}</td>
-                <td className="number">{hours(team.used_gpu_s)}</td>
-                <td className="number">{hours(team.borrowed_gpu_s)}</td>
-                {isPriced && <td className="number">{sum(team.cost ?? []).toFixed(2)}</td>}
+                <td className="number" data-label="GPU hours">
+                  {hours(team.used_gpu_s)}
+                </td>
+                <td className="number" data-label="Borrowed">
+                  {hours(team.borrowed_gpu_s)}
+                </td>
+                {isPriced && (
+                  <td className="number" data-label="Cost">
+                    {money(sum(team.cost ?? []))}
+                  </td>
+                )}
               </tr>
             ))}
           </tbody>

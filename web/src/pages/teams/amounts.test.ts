@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import type { Team } from "../../api/client";
-import { amounts, covered, rivals } from "./amounts";
+import { amounts, covered, places, rivals } from "./amounts";
 
 const team = (path: string, fields: Partial<Team> = {}) => ({ path, share: 0, ...fields }) as Team;
 
@@ -24,4 +24,8 @@ test("teams compete with those beside them, the lowest share first", () => {
     ["", ["b", "a"]],
     ["b", ["b/y", "b/x"]],
   ]);
+});
+
+test("teams with the same share have the same place", () => {
+  expect(places([0, 0, 0.001, 2].map((share) => team("a", { share })))).toEqual([1, 1, 1, 4]);
 });

@@ -18,6 +18,12 @@ export function covered(team: Team): { part: number; whole: number } {
   };
 }
 
+/** Their places by share, which is how it is shown: those with the same share have the same place. */
+export function places(teams: readonly Team[]): number[] {
+  const shares = teams.map((team) => gpus(team.share));
+  return shares.map((share) => shares.indexOf(share) + 1);
+}
+
 /** The teams that compete with each other, those with the same team above them, the lowest share first. */
 export function rivals(teams: Team[]): { above: string; teams: Team[] }[] {
   const found = new Map<string, Team[]>();

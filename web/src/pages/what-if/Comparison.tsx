@@ -60,7 +60,14 @@ function Row({ figure, before, after }: { figure: Figure; before: number | null;
       <td>{figure.name}</td>
       <td className="number">{written(before)}</td>
       <td className="number">{written(after)}</td>
-      <td className={gain > 0 ? "tone-good" : "tone-bad"}>{differs && gain !== 0 && (gain > 0 ? "▲ better" : "▼ worse")}</td>
+      <td className={gain > 0 ? "tone-good" : "tone-bad"}>
+        {differs && gain !== 0 && (
+          <>
+            {gain > 0 ? "▲" : "▼"}
+            <span className="wide-only"> {gain > 0 ? "better" : "worse"}</span>
+          </>
+        )}
+      </td>
     </tr>
   );
 }

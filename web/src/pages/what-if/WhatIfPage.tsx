@@ -31,7 +31,8 @@ export function WhatIfPage(): ReactNode {
             </div>
             {run === undefined ? (
               <p className="empty sheet">
-                The simulation replays the same jobs twice: as everything is today, and with what you change here.
+                The simulation replays the same jobs twice: as everything is today, and with what you change here. Change something
+                and press Simulate; nothing happens to the cluster.
               </p>
             ) : (
               <Answer key={run} id={run} />

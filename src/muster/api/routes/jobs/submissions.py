@@ -18,7 +18,7 @@ from muster.api.openapi import schema_of
 from muster.api.parsing.submission import ReadSubmission, read_if_short
 from muster.api.problems.handlers import WrittenProblem
 from muster.api.rendering.effects import effect_answers
-from muster.api.rendering.explanations import dry_run_body, victims_of
+from muster.api.rendering.explanations import dry_run_body, start_of, victims_of
 from muster.api.rendering.jobs import job_body
 from muster.api.routes.error_responses import CHANGED, errors
 from muster.api.routes.jobs.bundles import check_bundle, own_team
@@ -236,7 +236,8 @@ async def _tried(caller: Caller, entry: Entry) -> DryRun:
             raise NeverRuns(refusal.code, refusal.message)
     victims = [view.running[job] for job in victims_of(tried) if job in view.running]
     seen = [job for job in victims if caller.sees(job.spec.team)]
-    price = cost(spec, view.rules, {node.pool for node in view.nodes.values()})
+    start = start_of(tried)
+    price = cost(spec, view.rules, view.nodes, () if start is None else start.workers)
     return dry_run_body(tried, price, seen, len(victims) - len(seen), effect_answers(spec.effects))
 
 
