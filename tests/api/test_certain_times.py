@@ -35,6 +35,19 @@ def test_a_job_that_begins_in_two_hours_on_an_empty_cluster_is_not_estimated_to_
     played(scenario)
 
 
+def test_a_submitted_job_that_begins_in_two_hours_is_told_what_its_dry_run_was_told() -> None:
+    async def scenario(world: World, client: httpx.AsyncClient) -> None:
+        job = await submitted(client, begin="2h")
+        why = (await client.get(f"/v1/jobs/{job}/why")).json()
+        assert [reason["code"] for reason in why["reasons"]] == ["begin"]
+        assert wait_of(world, why["estimate"], "p50") == pytest.approx(2 * 3600, abs=5)
+        assert (await client.get(f"/v1/jobs/{job}/why")).json()["estimate"] == why["estimate"]
+        assert (await client.post(f"/v1/jobs/{job}/hold")).status_code == 200
+        assert (await client.get(f"/v1/jobs/{job}/why")).json()["estimate"] is None
+
+    played(scenario)
+
+
 def test_a_job_whose_nodes_are_all_set_aside_is_not_estimated_to_start_before_their_end() -> None:
     async def scenario(world: World, client: httpx.AsyncClient) -> None:
         waiting = await set_aside_for_an_hour(world, client)

@@ -11,7 +11,7 @@ from pathlib import Path
 from muster.backends.local.inventory import Machine, divided, this_machine, whole
 from muster.formats.rules.cluster_file import cluster_from_document, cluster_from_text
 from muster.formats.rules.engines.entry import NodesSettings
-from muster.formats.rules.engines.local import LocalSettings
+from muster.formats.rules.engines.local import LocalEngineSettings
 from muster.formats.rules.server_file import ServerSettings
 from muster.formats.text.document import parse_document
 from muster.home import Home
@@ -67,7 +67,7 @@ def find_layout(home: Path, settings: ServerSettings, given: str | None) -> Layo
         given is None
         and settings.nodes is None
         and any(isinstance(engine, NodesSettings) for engine in settings.engines)
-        and not any(isinstance(engine, LocalSettings) for engine in settings.engines)
+        and not any(isinstance(engine, LocalEngineSettings) for engine in settings.engines)
     ):
         return Layout(cluster=ClusterSpec(), text=NOTHING)
     text = given or settings.nodes or _saved(Home(home).layout)

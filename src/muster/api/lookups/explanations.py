@@ -123,7 +123,11 @@ class Explanations:
                 self._explained |= {each.job: _in_vain(each) for each in made.rejected}
                 self._decision, self._in_full = made, {}
                 self._explained_at = (situation.version, now_ms)
-                self._estimates = {job: made for job, made in self._estimates.items() if job in self._explained}
+                self._estimates = {
+                    job: made
+                    for job, made in self._estimates.items()
+                    if job in self._explained or now_ms < made[1] + ESTIMATE_FRESH_MS
+                }
             explained, decision = self._explained.get(job), self._decision
             if explained is not None and decision is not None and job not in self._in_full:
                 self._in_full[job] = await self._worked_out(lambda: decision.in_full(explained))
@@ -152,14 +156,26 @@ class Explanations:
             return NO_PLACE
         return place_at(explained, self._explained.values(), likely_ms)
 
-    async def estimate(self, job: JobId, now_ms: int) -> EstimatedStart | None:
-        """When a waiting job starts; None when no future could be simulated in time."""
+    async def early_estimate(self, job: Job, now_ms: int) -> EstimatedStart | None:
+        """When a job starts whose `begin` has not come; None as for other jobs."""
+        early = WaitingJob(id=job.id, spec=job.spec, submitted_ms=job.submitted_ms, early=True, user=job.user)
+        return await self.estimate(job.id, now_ms, early=early)
+
+    async def estimate(self, job: JobId, now_ms: int, *, early: WaitingJob | None = None) -> EstimatedStart | None:
+        """When a waiting job starts; None when no future could be simulated in time.
+
+        `early` is the job itself where its `begin` has not come, as no situation has it then.
+        """
         known = self._estimates.get(job)
         if known is not None and (known[0] == self._control.view.version or now_ms < known[1] + ESTIMATE_FRESH_MS):
             return known[2]
         if now_ms < self._tries_again_ms:
             return None
-        found = await self._estimated(await self._situation(), (job,), now_ms, within_s=ESTIMATE_S)
+        situation = await self._situation()
+        if early is not None and all(each.id != job for each in situation.scenario.waiting):
+            with_it = evolve(situation.scenario, waiting=(*situation.scenario.waiting, early))
+            situation = replace(situation, scenario=with_it)
+        found = await self._estimated(situation, (job,), now_ms, within_s=ESTIMATE_S)
         if job not in found:
             self._tries_again_ms = now_ms + ESTIMATE_PAUSE_MS
         return found.get(job)

@@ -11,7 +11,7 @@ from muster.formats.rules.configured_cluster import CLUSTER
 from muster.formats.rules.engines.agents import AgentsWire
 from muster.formats.rules.engines.entry import EngineWire
 from muster.formats.rules.engines.kubernetes import KubernetesWire
-from muster.formats.rules.engines.local import LocalWire
+from muster.formats.rules.engines.local import LocalEngineWire
 from muster.formats.rules.engines.ray import RayWire
 from muster.formats.rules.engines.slurm import SlurmWire
 from muster.formats.text.document import Problems
@@ -25,7 +25,7 @@ ENGINES_MOST = 64
 KINDS: Final[Mapping[str, type[EngineWire]]] = {
     "agents": AgentsWire,
     "kubernetes": KubernetesWire,
-    "local": LocalWire,
+    "local": LocalEngineWire,
     "ray": RayWire,
     "slurm": SlurmWire,
 }
@@ -63,7 +63,7 @@ def check_engines(engines: Sequence[EngineWire], cluster: ClusterSpec | None, pr
     names = [engine.name for engine in engines]
     for place, engine in enumerate(engines):
         at = ("engines", place)
-        taken = names[:place] if isinstance(engine, LocalWire) else (LOCAL_ENGINE, *names[:place])
+        taken = names[:place] if isinstance(engine, LocalEngineWire) else (LOCAL_ENGINE, *names[:place])
         if engine.name in taken:
             problems.add((*at, "name"), f"{engine.name!r} is taken already", "give each engine its own name")
         engine.check(problems, at)

@@ -8,7 +8,7 @@ from muster.formats.rules.engine_table import KINDS
 from muster.formats.rules.engines.agents import AgentsSettings
 from muster.formats.rules.engines.entry import EngineSettings, NodesWire
 from muster.formats.rules.engines.kubernetes import KubernetesNamespace, ToleratedTaint
-from muster.formats.rules.engines.local import LocalSettings
+from muster.formats.rules.engines.local import LocalEngineSettings
 from muster.formats.rules.engines.ray import RayCluster
 from muster.formats.rules.engines.slurm import SlurmPartition
 from muster.formats.rules.server_file import read_server_file
@@ -51,7 +51,7 @@ driver = "/opt/ray/bin/python"
 levels = {block = "topology/block", rack = "topology/rack"}
 """
     assert engines(tmp_path, text) == (
-        LocalSettings(name=EngineName("local")),
+        LocalEngineSettings(name=EngineName("local")),
         AgentsSettings(name=EngineName("lab")),
         SlurmPartition(
             name=EngineName("hpc"),

@@ -118,7 +118,11 @@ async def explain_job(caller: Sees, job: JobPath) -> Why:
         return why_body(record, now_ms)
     explanations = caller.services.explanations
     explained = await explanations.explanation(record.id, now_ms)
-    estimate = await explanations.estimate(record.id, now_ms) if _is_worth_a_look(explained, now_ms) else None
+    estimate = None
+    if _only_its_time_has_to_come(record, now_ms):
+        estimate = await explanations.early_estimate(record, now_ms)
+    elif _is_worth_a_look(explained, now_ms):
+        estimate = await explanations.estimate(record.id, now_ms)
     view = caller.deps.control.view
     told = ailments(view, caller.deps.settings.conceal)
     promise = view.promises.get(record.id)
@@ -149,6 +153,12 @@ def _is_worth_a_look(explained: Explanation | None, now_ms: int) -> bool:
     if explained is None or explained.p50_ms is None:
         return False
     return explained.p50_ms <= now_ms + ESTIMATE_HORIZON_MS
+
+
+def _only_its_time_has_to_come(job: model.Job, now_ms: int) -> bool:
+    """True for a job that nothing but its `begin` keeps out of the queue, if estimates look that far ahead."""
+    begins_ms = job.spec.begin.begins_ms(job.submitted_ms)
+    return now_ms < begins_ms <= now_ms + ESTIMATE_HORIZON_MS and not (job.held or job.unmet or job.awaits_turn)
 
 
 def _spokesman(view: View, record: JobRecord) -> JobRecord:

@@ -11,18 +11,18 @@ from muster.model.ids import LOCAL_ENGINE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LocalSettings(EngineSettings):
+class LocalEngineSettings(EngineSettings):
     """The machine of the server runs jobs beside what the other engines have."""
 
 
-class LocalWire(EngineWire):
+class LocalEngineWire(EngineWire):
     """The machine of the server. Left out, it takes part if it is described, or if no other engine has nodes."""
 
     kind: Literal["local"]
 
-    def settings(self, folder: Path) -> LocalSettings:  # noqa: ARG002 - it names no file
+    def settings(self, folder: Path) -> LocalEngineSettings:  # noqa: ARG002 - it names no file
         """The settings that it stands for."""
-        return LocalSettings(name=LOCAL_ENGINE)
+        return LocalEngineSettings(name=LOCAL_ENGINE)
 
     def check(self, problems: Problems, at: Loc) -> None:
         """Note a name that its nodes would not have."""
