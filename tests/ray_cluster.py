@@ -124,6 +124,8 @@ class RayCluster:
 
     def start_head(self) -> None:
         """Start the head, which is a node without GPUs and takes no work."""
+        # What the last head left. Ray takes one of another namespace, which has the same address, for this one.
+        (self.folder / "ray_current_cluster").unlink(missing_ok=True)
         head = (
             "--head",
             "--port=6379",

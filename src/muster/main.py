@@ -32,8 +32,6 @@ from muster.api.problems.concealing import concealing
 from muster.api.server import Listening, StopRequest, address_of, bound, serve
 from muster.api.sharing import Sharing
 from muster.backends.agents.mirrored_files import MirroredFiles
-from muster.backends.allocations.engine import AllocationEngine
-from muster.backends.allocations.node_watch import Admit
 from muster.backends.local.backend import LocalBackend
 from muster.backends.local.ending import all_node_folders, end_supervisors
 from muster.backends.local.takeover import Charge, GoverningDatabase, Wanted, take_charge
@@ -48,7 +46,7 @@ from muster.live.address_file import announced, whereabouts
 from muster.live.clock import SystemClock
 from muster.live.configuration import Configuration, Fence, merge_notes
 from muster.live.control_plane import ControlPlane
-from muster.live.engine_nodes import Newcomers, with_engine_nodes
+from muster.live.engine_nodes import EngineUse, Newcomers, with_engine_nodes
 from muster.live.engines import engines_of
 from muster.live.layout import Layout, find_layout
 from muster.live.leadership.lease_keeper import Lease, Unshared
@@ -93,8 +91,7 @@ class Options:
     wanted: Wanted
     take_lead: bool = False
     """Whether to ask the control plane that leads to hand over."""
-    engines: tuple[AllocationEngine, ...] = ()
-    admit: Admit = lambda _: None
+    uses: tuple[EngineUse, ...] = ()
     drop_changes: bool | None = None
     """Whether to drop what was changed at run time; None if that was not said."""
 
@@ -211,8 +208,7 @@ def _lead(
     url = address_of(listener, options.listening)
     uses = engines_of(options.home, options.settings, url)
     layout = with_engine_nodes(options.found, uses, options.home)
-    admit = Newcomers(layout.cluster, uses, options.home)
-    options = replace(options, layout=layout, engines=tuple(use.engine for use in uses), admit=admit)
+    options = replace(options, layout=layout, uses=tuple(uses))
     with _control(options, store, url, term, ending) as (control, deps), ExitStack() as while_up:
         local_token(options.home, store.tokens, deps.clock.now_ms())
         for warning in _warnings(options, control, store):
@@ -301,8 +297,8 @@ def _backend(options: Options, leadership: Leadership) -> LocalBackend:
         options.layout.cluster.nodes,
         leadership=leadership,
         settings=node_settings(options.settings, is_shared=options.layout.is_shared),
-        engines=options.engines,
-        admit=options.admit,
+        engines=tuple(use.engine for use in options.uses),
+        admit=Newcomers(options.layout.cluster, options.uses, options.home),
     )
 
 

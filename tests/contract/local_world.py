@@ -24,7 +24,7 @@ from muster.model.spec import JobSpec
 from muster.worker.launch.runtime_folder import runtime_folder
 from muster.worker.supervisor_address import supervisor_address
 
-DEADLINE_S = 20.0
+DEADLINE_S = 60.0
 
 UNSHADOWED = (NodeUnreachable, GangsFound, RuntimeFound)
 """What a real node says besides: that it cannot be reached before it is swept, what it runs when it is greeted, and

@@ -87,6 +87,7 @@ def test_a_quota_of_the_namespace_is_said_on_the_job(on_kubernetes: OnKubernetes
         cluster.admin.remove(cluster.path("resourcequotas", "small"))
 
 
+@pytest.mark.engines_only
 def test_a_part_of_a_gpu_is_refused_with_a_reason(on_kubernetes: OnKubernetes) -> None:
     on_kubernetes.up()
     told = on_kubernetes.shell.says("submit", "-", code=3, input="{name: part, resources: {gpus: 0.5}, run: echo}")
@@ -120,6 +121,7 @@ pretended = pytest.mark.skipif(bool(REAL), reason="only a pretended server can b
 
 
 @pretended
+@pytest.mark.engines_only
 def test_an_api_server_that_fails_for_a_while_ends_nothing(on_kubernetes: OnKubernetes, marks: Marks) -> None:
     server = on_kubernetes.cluster.server
     assert server is not None

@@ -4,13 +4,14 @@ The agent beside it sends the output. Once nothing runs any more, the agent is t
 the agent has sent everything. So the connection to the control plane is there until then, and is opened again if it
 breaks.
 
-    {"over": true}   to the agent: nothing more is printed
-    {"sent": true}   from the agent: the control plane has everything, or does not want it
+    {"token": …, "as": "agent"}   from the agent
+    {"over": true}                to it: nothing more is printed
+    {"sent": true}                from it: the control plane has everything, or does not want it
 """
 
 from muster.model.node_limits import OUTPUT_SEND_S
 from muster.worker.loop import Loop
-from muster.worker.service import Conversation
+from muster.worker.service import Conversation, Message
 
 
 class LastOutput:
@@ -24,11 +25,14 @@ class LastOutput:
         self._agent: Conversation | None = None
         self._is_over = False
 
-    def begin(self, agent: Conversation) -> None:
-        """An agent will tell. It replaces an older one."""
-        self._agent = agent
-        if self._is_over:
-            self._tell(agent)
+    def hear(self, agent: Conversation, message: Message) -> None:
+        """An agent begins, in place of an older one, or says that it has sent everything."""
+        if message.get("as") == "agent":
+            self._agent = agent
+            if self._is_over:
+                self._tell(agent)
+        elif agent is self._agent and self._is_over:
+            self._sent()
 
     def over(self) -> None:
         """Nothing runs any more. May be called again."""
@@ -39,11 +43,6 @@ class LastOutput:
             self._loop.after(OUTPUT_SEND_S * 1000, self._sent)
         if self._agent is not None:
             self._tell(self._agent)
-
-    def heard(self, agent: Conversation) -> None:
-        """An agent says that it has sent everything."""
-        if agent is self._agent and self._is_over:
-            self._sent()
 
     def _tell(self, agent: Conversation) -> None:
         agent.say({"over": True})

@@ -29,9 +29,7 @@ What a viewer of a terminal sends              what it receives
     {"input": base64}, {"resize": [rows, columns]} what that does to the terminal
                                                    {"over": reason}
 
-What the agent of an allocation sends          what it receives
-    {"token": …, "as": "agent"}                    {"over": true} once nothing runs any more: see `last_output`
-    {"sent": true}                                 nothing: the supervisor may end
+What the agent of an allocation sends, and receives, is told in `last_output`.
 
 Who sends what a worker reads (a job with          what they receive
 `stdin`) connects as a viewer, and sends
@@ -274,10 +272,8 @@ class Supervisor:
             case {"token": _, "as": "beside", "job": str(job), "rank": int(rank), "run": str(line)}:
                 asked = SideRequest(line=line, has_terminal=message.get("terminal") is True)
                 self._side_commands.begin(connection, self._pool.worker_of(JobId(job), rank), asked)
-            case {"token": _, "as": "agent"}:
-                self._last_output.begin(connection)
-            case {"sent": _}:
-                self._last_output.heard(connection)
+            case {"as": "agent"} | {"sent": _}:
+                self._last_output.hear(connection, message)
             case _ if connection is self._control:
                 self._presence.heard()
                 self._take(connection, message)
