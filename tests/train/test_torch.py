@@ -105,7 +105,7 @@ def test_ranks_leave_together_and_resume_from_their_nodes(job: AJob, in_ranks: R
     assert (job.hot_folder("n2") / "step-000000000007" / "__1_0.distcp").exists()
 
 
-@pytest.mark.parametrize("kind", ["ddp", "loss", "barrier", "functional", "plain", "fsdp"])
+@pytest.mark.parametrize("kind", ["ddp", "inner", "loss", "barrier", "functional", "plain", "fsdp"])
 def test_the_rank_that_takes_longer_itself_is_named_whatever_the_ranks_wait_for(kind: str, in_ranks: Ranks) -> None:
     slowed, even = in_ranks(
         {"call": "straggle", "world": 3, "kind": kind, "steps": 50, "slow": 1},

@@ -163,7 +163,7 @@ def straggle(rank: int, world: int, *, kind: str, steps: int, slow: int) -> list
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     ordinary = dict(vars(torch.distributed.Work))
     with Checkpointer("unused", every=10_000) as checkpoints:
-        checkpoints.watch(model)
+        checkpoints.watch(model.module if kind == "inner" else model)
         assert dict(vars(torch.distributed.Work)) != ordinary
         for step in range(1, steps + 1):
             loss = model(torch.randn(8, 16)).square().mean()

@@ -4,6 +4,7 @@ It waits at the end of the backward pass, where gradients of the other ranks arr
 buffers do. Both are between calls that hooks of the model and of autograd get.
 """
 
+import gc
 from typing import Any
 
 from muster.train.busy.waits import WaitListener
@@ -55,10 +56,17 @@ class ReplicaWaits:
 
 
 def replicas_in(torch: Any, model: Any) -> list[Any]:
-    """The parts of a model that are in DistributedDataParallel."""
+    """The parts of a model that are in DistributedDataParallel, and those that have the model or a part of it in them.
+
+    Libraries hand over the model without what they have wrapped around it, as the Trainer of Hugging Face does. So all
+    objects are looked through, once.
+    """
     if not torch.distributed.is_available():
         return []
-    return [each for each in model.modules() if isinstance(each, torch.nn.parallel.DistributedDataParallel)]
+    replica = torch.nn.parallel.DistributedDataParallel
+    parameters = {id(each) for each in model.parameters()}
+    everywhere = [each for each in gc.get_objects() if issubclass(type(each), replica)]
+    return [each for each in everywhere if any(id(parameter) in parameters for parameter in each.parameters())]
 
 
 def _first_with_gradient(output: Any) -> Any:

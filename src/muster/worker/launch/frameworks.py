@@ -23,6 +23,9 @@ RENDEZVOUS = "is_host=0,last_call_timeout=2,keep_alive_interval=1,keep_alive_max
 """How survivors meet again: the store is outside of all workers, a lost agent is noticed after three seconds, and two
 seconds later the gang goes on with those that are there. With the defaults of PyTorch it takes a minute."""
 
+MONITOR_S = "0.1"
+"""How often an agent looks at its processes. Those of older PyTorch do so every five seconds unless they are told."""
+
 LIGHTHOUSE = "torchft_lighthouse"
 
 QUORUM_TRIES = "10"
@@ -147,6 +150,7 @@ def _static(start: StartWorkers, worker: Worker, place: MeetingPlace) -> Variabl
         "PET_MASTER_PORT": str(place.port),
         "PET_RDZV_ID": _meeting_name(start),
         "PET_MAX_RESTARTS": "0",
+        "PET_MONITOR_INTERVAL": MONITOR_S,
     }
 
 
@@ -161,7 +165,7 @@ def _elastic(start: StartWorkers, worker: Worker, place: MeetingPlace) -> Variab
         "PET_RDZV_ID": _meeting_name(start),
         "PET_RDZV_CONF": RENDEZVOUS,
         "PET_MAX_RESTARTS": str(REFORMS_MOST),
-        "PET_MONITOR_INTERVAL": "0.2",
+        "PET_MONITOR_INTERVAL": MONITOR_S,
         # The store outlives each formation. Processes that shared it would find addresses of processes that are gone.
         "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
         **({"PET_LOCAL_ADDR": _ordered_address(worker.rank)} if place.is_loopback else {}),
@@ -190,6 +194,7 @@ def _replica_group(start: StartWorkers, worker: Worker, place: MeetingPlace) -> 
         "PET_RDZV_ID": f"{_meeting_name(start)}-{worker.rank}",
         "PET_LOCAL_ADDR": "127.0.0.1",
         "PET_MAX_RESTARTS": "0",
+        "PET_MONITOR_INTERVAL": MONITOR_S,
     }
 
 

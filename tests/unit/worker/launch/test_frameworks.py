@@ -117,6 +117,12 @@ def test_an_elastic_gang_meets_at_a_store_outside_of_it_and_keeps_the_order_of_i
     assert "PET_LOCAL_ADDR" not in meeting_variables(start, GANG[2], THERE)
 
 
+@pytest.mark.parametrize(("launch", "workers"), [(Launch.TORCHRUN, 3), (Launch.TORCHRUN, 4), (Launch.TORCHFT, 3)])
+def test_an_agent_of_any_pytorch_notices_within_a_moment_that_a_process_ended(launch: Launch, workers: int) -> None:
+    found = meeting_variables(a_start(launch, workers=(3, workers)), GANG[0], HERE)
+    assert float(found["PET_MONITOR_INTERVAL"]) <= 0.2
+
+
 def test_what_only_holds_for_nodes_on_this_machine_is_not_said_of_others() -> None:
     spec = a_start(Launch.TORCHRUN).spec
     assert default_variables(spec, HERE) == {"GLOO_SOCKET_IFNAME": "lo"}
