@@ -33,11 +33,6 @@ What the agent of an allocation sends          what it receives
     {"token": …, "as": "agent"}                    {"over": true} once nothing runs any more: see `last_output`
     {"sent": true}                                 nothing: the supervisor may end
 
-Who sends what a worker reads (a job with          what they receive
-`stdin`) connects as a viewer, and sends
-    {"input": base64}, {"end_input": true}         {"over": reason, "code": 0} once the worker has all of it, or does
-                                                   not read any more; without a code it has not
-
 Who runs a command beside a worker sends       what they receive
     {"token": …, "as": "beside", "job": …,         {"output": base64}, then {"over": reason, "code": n}; without a code
      "rank": n, "run": line, "terminal": …}        the command was not started
