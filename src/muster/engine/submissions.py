@@ -4,10 +4,12 @@ from collections.abc import Callable, Container, Mapping
 from contextlib import AbstractContextManager
 
 from muster.core.admission import Admitted, Rejected
+from muster.core.lifecycle.arrays import waits_of
 from muster.core.lifecycle.dependencies import Fate, fate, find_cycle, in_order
 from muster.engine.decisions import Decisions
 from muster.engine.folding.state import State
 from muster.engine.past import Past
+from muster.model.array import ArrayRecord
 from muster.model.errors import Conflict, InvalidInput, KeyReused
 from muster.model.events import DependencyFailed, Event, JobSubmitted
 from muster.model.ids import JobId
@@ -15,7 +17,7 @@ from muster.model.job import JobState
 from muster.model.limits import ARRAY_TASKS
 from muster.model.plan import ReasonCode
 from muster.model.records import Record, evolve
-from muster.model.spec import JobSpec
+from muster.model.spec import Dependency, JobSpec
 
 NUMBERS_LOOKED_UP = 200
 """Numbers of coming jobs that are looked up in the archive at once. A query for each took a third of a submission."""
@@ -149,19 +151,42 @@ class Submissions:
             if self._state_of(dependency.job) is None and dependency.job not in together_with:
                 message = f"depends on {dependency.job}, which does not exist; submit that job first"
                 return Rejected(code=ReasonCode.DEPENDENCY, message=message)
+        spec = self._with_tasks(spec)
         return self._decisions.admit(spec, self._state.snapshot)
+
+    def _with_tasks(self, spec: JobSpec) -> JobSpec:
+        """The job. Tasks wait for tasks only where both are arrays. Raises `InvalidInput` where a task is missing."""
+        return evolve(spec, depends_on=tuple(self._with_task(spec, each) for each in spec.depends_on))
+
+    def _with_task(self, spec: JobSpec, dependency: Dependency) -> Dependency:
+        if not dependency.same_task:
+            return dependency
+        other = self._state.array_specs.get(dependency.job)
+        if other is None:
+            record = self._past.find(dependency.job)
+            other = record.spec if isinstance(record, ArrayRecord) else None
+        if spec.array is None or other is None or other.array is None:
+            return evolve(dependency, same_task=False)
+        missing = sorted(frozenset(spec.array.indices) - frozenset(other.array.indices))
+        if missing:
+            raise InvalidInput(
+                f"each task waits for that of {dependency.job} with its index, which has no {missing[0]}"
+            )
+        return dependency
 
     def _enter(self, submission: JobSubmitted) -> Submitted:
         """Record the job with the dependencies it still waits for. If one of them can never be met, record that too."""
-        fates: dict[JobId, Fate] = {}
-        for dependency in submission.spec.depends_on:
-            state = self._state_of(dependency.job)
-            if state is not None and (so_far := fate(state, dependency.when)) is not Fate.MET:
-                fates[dependency.job] = so_far
+        fates: dict[tuple[JobId, JobId], Fate] = {}
+        for job, depends_on in waits_of(submission.job, submission.spec):
+            for dependency in depends_on:
+                state = self._state_of(dependency.job)
+                if state is not None and (so_far := fate(state, dependency.when)) is not Fate.MET:
+                    fates[job, dependency.job] = so_far
+        unmet = tuple(dict.fromkeys(dependency for _, dependency in fates))
         with self._batch:
-            self._record(evolve(submission, unmet=tuple(fates)) if fates else submission)
-            for doomed in [each for each, so_far in fates.items() if so_far is Fate.DOOMED]:
-                self._record(DependencyFailed(at_ms=submission.at_ms, job=submission.job, dependency=doomed))
+            self._record(evolve(submission, unmet=unmet) if unmet else submission)
+            for job, doomed in [each for each, so_far in fates.items() if so_far is Fate.DOOMED]:
+                self._record(DependencyFailed(at_ms=submission.at_ms, job=job, dependency=doomed))
         return Submitted(job=submission.job)
 
     def _check_new(self, job: JobId) -> None:

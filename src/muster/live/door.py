@@ -76,7 +76,7 @@ def check_team_exists(team: TeamPath, rules: Rules) -> None:
     known: Iterable[TeamPath] = [each.path for each in rules.teams]
     if known and team not in known and team != DEFAULT_TEAM:
         hint = closest(team, known)
-        remedy = f"an operator makes it with `muster quota set {team}`"
+        remedy = f"an operator makes it with `muster quota set {team} --weight 1`"
         raise InvalidInput("; ".join(part for part in (f"there is no team {team}", hint, remedy) if part))
 
 

@@ -116,6 +116,8 @@ class Dependency(Record, frozen=True, kw_only=True):
 
     job: JobId
     when: DependencyWhen = DependencyWhen.SUCCEEDED
+    same_task: bool = False
+    """Between two arrays: each task waits for the task of the other with its index, and for no other."""
 
 
 class ArraySpec(Record, frozen=True, kw_only=True):

@@ -31,11 +31,6 @@ What a viewer of a terminal sends              what it receives
 
 What the agent of an allocation sends, and receives, is told in `last_output`.
 
-Who sends what a worker reads (a job with          what they receive
-`stdin`) connects as a viewer, and sends
-    {"input": base64}, {"end_input": true}         {"over": reason, "code": 0} once the worker has all of it, or does
-                                                   not read any more; without a code it has not
-
 Who runs a command beside a worker sends       what they receive
     {"token": …, "as": "beside", "job": …,         {"output": base64}, then {"over": reason, "code": n}; without a code
      "rank": n, "run": line, "terminal": …}        the command was not started

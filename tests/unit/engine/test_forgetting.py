@@ -9,10 +9,10 @@ from muster.core.admission import Rejected
 from muster.engine.engine import Submitted
 from muster.engine.submissions import NUMBERS_LOOKED_UP
 from muster.model.array import ArrayRecord, JobRecord
-from muster.model.errors import Conflict, KeyReused, NotFound
+from muster.model.errors import Conflict, InvalidInput, KeyReused, NotFound
 from muster.model.events import GangsFound, NodeLost
 from muster.model.ids import JobId, NodeName
-from muster.model.job import JobState, Worker
+from muster.model.job import Cause, JobState, Worker
 from muster.model.machines.quarantine import FoundGang
 from muster.model.spec import ArraySpec, Dependency, DependencyWhen
 from muster.store.memory import MemoryLog
@@ -44,6 +44,59 @@ def test_only_what_is_alive_is_in_the_state() -> None:
     world.engine.cancel(alive, world.now_ms)
     world.run(120_000)
     assert (state.jobs, state.dependents, state.keys, state.key_of) == ({}, {}, {}, {})
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_each_task_waits_for_the_task_with_its_index_alone(is_restarted: bool) -> None:
+    world = a_world()
+    first = world.submit(a_job(array=ArraySpec(indices=(0, 1, 2), concurrency=1)), SHORT)
+    same = Dependency(job=first, same_task=True)
+    second = world.submit(a_job(array=ArraySpec(indices=(0, 1, 2)), depends_on=(same,)), SHORT)
+    if is_restarted:
+        world = world.restarted()
+    state = world.engine.state
+
+    def unmet(index: int) -> tuple[JobId, ...]:
+        return state.jobs[JobId(f"{second}.{index}")].unmet
+
+    assert [unmet(index) for index in range(3)] == [(f"{first}.{index}",) for index in range(3)]
+    world.engine.cancel(JobId(f"{first}.2"), world.now_ms)
+    doomed = world.engine.job(JobId(f"{second}.2"))
+    assert (doomed.state, doomed.cause) == (JobState.CANCELLED, Cause.DEPENDENCY)
+    while state.jobs[JobId(f"{first}.0")].state is not JobState.SUCCEEDED:
+        world.run(world.now_ms + 100)
+    assert (unmet(0), unmet(1)) == ((), (f"{first}.1",))
+    world.run(60_000)
+    assert [world.engine.record(JobId(f"{second}.{index}")).state for index in range(2)] == [JobState.SUCCEEDED] * 2
+    if not is_restarted:  # the other world has no archive, and forgets nothing
+        assert (state.jobs, state.arrays, state.dependents) == ({}, {}, {})
+
+
+def test_a_task_that_waits_for_one_that_has_ended_already_starts_or_never_will() -> None:
+    world = a_world()
+    first = world.submit(a_job(array=ArraySpec(indices=(0, 1))), FAILING)
+    third = world.submit(a_job(array=ArraySpec(indices=(0, 1))), SHORT)
+    world.run(10_000)
+    for other, expected in ((first, JobState.CANCELLED), (third, JobState.QUEUED)):
+        depends_on = (Dependency(job=other, same_task=True),)
+        second = world.submit(a_job(array=ArraySpec(indices=(0, 1)), depends_on=depends_on), FOREVER)
+        assert {world.engine.record(JobId(f"{second}.{index}")).state for index in (0, 1)} == {expected}
+
+
+def test_only_arrays_wait_task_by_task() -> None:
+    world = a_world()
+    single = world.submit(a_job(), FOREVER)
+    array = world.submit(a_job(array=ArraySpec(indices=(0, 1))), FOREVER)
+    for depends_on, indices in ((single, (0, 1)), (array, None)):
+        spec = a_job(
+            array=None if indices is None else ArraySpec(indices=indices),
+            depends_on=(Dependency(job=depends_on, same_task=True),),
+        )
+        waiting = world.submit(spec, FOREVER)
+        assert world.engine.record(waiting).spec.depends_on == (Dependency(job=depends_on),)
+    wanted = a_job(array=ArraySpec(indices=(1, 5)), depends_on=(Dependency(job=array, same_task=True),))
+    with pytest.raises(InvalidInput, match=f"{array} with its index, which has no 5"):
+        world.engine.submit(wanted, world.now_ms)
 
 
 def test_a_request_that_comes_again_under_the_key_of_an_ended_job_is_told_of_it() -> None:

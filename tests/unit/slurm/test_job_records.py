@@ -54,6 +54,12 @@ def test_what_a_job_does_not_have_is_what_slurm_prints_of_nothing(user: SlurmUse
     assert (seen["StdOut"], seen["Requeue"], seen["BatchFlag"]) == ("", "1", "1")
 
 
+def test_a_job_that_waits_no_more_has_no_dependency(user: SlurmUser) -> None:
+    assert shown(user, "9")["Dependency"] == "afterok:7"
+    user.server.jobs["job-9"]["state"] = "running"
+    assert shown(user, "9")["Dependency"] == "(null)"
+
+
 def test_a_job_is_eligible_when_it_might_start(user: SlurmUser) -> None:
     assert shown(user, "9")["EligibleTime"] == "Unknown"  # it waits for another
     user.server.jobs["job-20"] = a_job("job-20", spec={"run": "true", "begin": "2h"})

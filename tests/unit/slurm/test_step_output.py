@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from muster.slurm.steps.step_output import CannotOpen, StepOutput
+from muster.slurm.steps.step_output import OutputRefused, StepOutput
 
 
 def test_a_file_that_cannot_be_made_is_said_as_slurm_says_it(tmp_path: Path) -> None:
@@ -14,5 +14,5 @@ def test_a_file_that_cannot_be_made_is_said_as_slurm_says_it(tmp_path: Path) -> 
 
     prints("there.out")
     assert (tmp_path / "there.out").read_text() == "hello\n"
-    with pytest.raises(CannotOpen, match=r"Could not open stdout file .*/no/there\.out: No such file or directory"):
+    with pytest.raises(OutputRefused, match=r"Could not open stdout file .*/no/there\.out: No such file or directory"):
         prints("no/there.out")

@@ -4,14 +4,14 @@ A task has the id `job-7.3`: the id of the array and its index. A task whose tur
 got its turn keeps it until it has ended for good, so preempted and retried tasks never wait behind new tasks.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from muster.model.array import ArrayRecord, task_id
 from muster.model.ids import JobId
 from muster.model.job import STATES, Job, JobState
 from muster.model.records import evolve
-from muster.model.spec import ArraySpec, JobSpec
+from muster.model.spec import ArraySpec, Dependency, JobSpec
 
 INDEX_VARIABLE = "MUSTER_ARRAY_INDEX"
 ARRAY_VARIABLE = "MUSTER_ARRAY_JOB"
@@ -57,11 +57,35 @@ def expand(array: JobId, spec: JobSpec) -> tuple[Task, ...]:
         Task(
             id=task_id(array, index),
             index=index,
-            spec=evolve(single, env=(*spec.env, (ARRAY_VARIABLE, array), (INDEX_VARIABLE, str(index)))),
+            spec=evolve(
+                single,
+                env=(*spec.env, (ARRAY_VARIABLE, array), (INDEX_VARIABLE, str(index))),
+                depends_on=_dependencies_of(single, index),
+            ),
             awaits_turn=place >= cap,
         )
         for place, index in enumerate(spec.array.indices)
     )
+
+
+def _dependencies_of(spec: JobSpec, index: int) -> tuple[Dependency, ...]:
+    """What one task waits for."""
+    if not any(each.same_task for each in spec.depends_on):
+        return spec.depends_on
+    return tuple(
+        Dependency(job=task_id(each.job, index), when=each.when) if each.same_task else each for each in spec.depends_on
+    )
+
+
+def waits_of(submitted: JobId, spec: JobSpec) -> Iterator[tuple[JobId, tuple[Dependency, ...]]]:
+    """Who waits for what: the job or array as a whole, and each task of it that waits for a task of another array."""
+    together = tuple(each for each in spec.depends_on if not each.same_task)
+    if together:
+        yield submitted, together
+    apart = evolve(spec, depends_on=tuple(each for each in spec.depends_on if each.same_task))
+    if apart.depends_on and spec.array is not None:
+        for index in spec.array.indices:
+            yield task_id(submitted, index), _dependencies_of(apart, index)
 
 
 def failed_only(spec: JobSpec, tasks: Iterable[Job]) -> JobSpec | None:

@@ -105,6 +105,7 @@ def created(event: JobSubmitted, number: int = 0) -> tuple[Job, ...]:
             asked,
             id=task.id,
             spec=task.spec,
+            unmet=_unmet_of(task.spec, event),
             array_parent=event.job,
             array_index=task.index,
             awaits_turn=task.awaits_turn,
@@ -112,6 +113,14 @@ def created(event: JobSubmitted, number: int = 0) -> tuple[Job, ...]:
         for task in expand(event.job, event.spec)
     )
     return tuple(_waiting(task) for task in tasks)
+
+
+def _unmet_of(spec: JobSpec, event: JobSubmitted) -> tuple[JobId, ...]:
+    """What of all that an array waits for one of its tasks waits for."""
+    if not any(each.same_task for each in event.spec.depends_on):
+        return event.unmet
+    own = frozenset(each.job for each in spec.depends_on)
+    return tuple(each for each in event.unmet if each in own)
 
 
 def transition(job: Job, event: Event) -> tuple[Job, tuple[Instruction, ...]]:

@@ -108,8 +108,7 @@ def _submit(state: State, event: JobSubmitted) -> Outcome:
     if event.key:
         state.keys[event.by, event.key] = (event.job, event.fingerprint)
         state.key_of[event.job] = (event.by, event.key)
-    for dependency in event.spec.depends_on:
-        state.dependents.setdefault(dependency.job, {})[event.job] = event.spec.depends_on
+    state.note_waits(event.job, event.spec)
     moves = tuple([Move(None, job, _first_wake(job)) for job in created(event, state.submissions)])
     tally = None if event.spec.array is None else ArrayTally(event.job, event.spec.array)
     for move in moves:

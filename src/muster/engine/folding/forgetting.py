@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from muster.core.lifecycle.arrays import waits_of
 from muster.engine.folding.state import State
 from muster.model.ids import JobId
 from muster.model.spec import JobSpec
@@ -43,11 +44,12 @@ def _forget_submission(state: State, submitted: JobId, spec: JobSpec, jobs: tupl
     state.dependents.pop(submitted, None)
     state.arrays.pop(submitted, None)
     state.array_specs.pop(submitted, None)
-    for dependency in spec.depends_on:
-        waiting = state.dependents.get(dependency.job, {})
-        waiting.pop(submitted, None)
-        if not waiting:
-            state.dependents.pop(dependency.job, None)
+    for waits, depends_on in waits_of(submitted, spec):
+        for dependency in depends_on:
+            waiting = state.dependents.get(dependency.job, {})
+            waiting.pop(waits, None)
+            if not waiting:
+                state.dependents.pop(dependency.job, None)
     key = state.key_of.pop(submitted, None)
     if key is not None:
         del state.keys[key]

@@ -78,8 +78,7 @@ def _derive(state: State) -> None:
     submissions = dict.fromkeys(job.array_parent or job.id for job in state.jobs.values())
     for submitted in submissions:  # in the order of submission, in which they are released too
         spec = state.array_specs.get(submitted) or state.jobs[submitted].spec
-        for dependency in spec.depends_on:
-            state.dependents.setdefault(dependency.job, {})[submitted] = spec.depends_on
+        state.note_waits(submitted, spec)
 
 
 def _tally(state: State, array: JobId) -> ArrayTally:

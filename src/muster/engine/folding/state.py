@@ -6,7 +6,7 @@ Events change a `State` only through `folding.fold`. The same log always folds t
 from collections.abc import Callable, Iterable
 
 from muster.core.lifecycle import desired_commands, desired_kill, occupied, transition
-from muster.core.lifecycle.arrays import ArrayTally
+from muster.core.lifecycle.arrays import ArrayTally, waits_of
 from muster.core.snapshot import Snapshot
 from muster.engine.folding.projection import mirror
 from muster.engine.folding.quarantine import Quarantine
@@ -140,6 +140,12 @@ class State:
     def is_taken(self, job: JobId) -> bool:
         """True for the id of a job that is known, or that is unknown and runs somewhere in quarantine."""
         return self.state_of(job) is not None or any(True for _ in self.quarantine.of(job))
+
+    def note_waits(self, submitted: JobId, spec: JobSpec) -> None:
+        """Remember which jobs a new job waits for, so that it hears of their ends."""
+        for job, depends_on in waits_of(submitted, spec):
+            for dependency in depends_on:
+                self.dependents.setdefault(dependency.job, {})[job] = depends_on
 
     def addressed(self, job: JobId) -> tuple[JobId, ...]:
         """The jobs that an event for `job` is for: the job itself, every task of an array, none if it is unknown."""

@@ -48,21 +48,28 @@ def interval_ms(value: object) -> int | None:
     return duration
 
 
+SAME = "same"
+
+
 def dependency(value: object) -> Dependency:
-    """`prep-1`, or `{job: prep-1, when: failed}`."""
+    """`prep-1`, or `{job: prep-1, when: failed}`, with `task: same` between two arrays."""
     if not isinstance(value, dict):
         return Dependency(job=JobId(job_id(value)))
-    unknown = [str(key) for key in value if key not in ("job", "when")]
+    unknown = [str(key) for key in value if key not in ("job", "when", "task")]
     if unknown or "job" not in value:
         raise BadValue(f"unknown key {unknown[0]!r}" if unknown else "does not say which job", "{job: …, when: …}")
     when = value.get("when") or DependencyWhen.SUCCEEDED
     if when not in tuple(DependencyWhen):
         raise BadValue(f"when must be one of {', '.join(DependencyWhen)}, not {shown(when)}")
-    return Dependency(job=JobId(job_id(value["job"])), when=DependencyWhen(when))
+    if value.get("task", SAME) != SAME:
+        raise BadValue(f"task must be {SAME}, not {shown(value['task'])}", "each task waits for that with its index")
+    return Dependency(job=JobId(job_id(value["job"])), when=DependencyWhen(when), same_task="task" in value)
 
 
 def dependency_value(each: Dependency) -> object:
     """The inverse of `dependency`."""
+    if each.same_task:
+        return {"job": each.job, "when": each.when.value, "task": SAME}
     return {"job": each.job, "when": each.when.value} if each.when != DependencyWhen.SUCCEEDED else each.job
 
 
@@ -122,7 +129,11 @@ _DEPENDENCY_SCHEMA: JsonSchema = {
         {
             "type": "object",
             "description": "Which, and how.",
-            "properties": {"job": _ID_SCHEMA, "when": {"enum": [each.value for each in DependencyWhen]}},
+            "properties": {
+                "job": _ID_SCHEMA,
+                "when": {"enum": [each.value for each in DependencyWhen]},
+                "task": {"const": SAME},
+            },
             "additionalProperties": False,
             "required": ["job"],
         },

@@ -162,9 +162,8 @@ def _take_dependency(draft: Draft, option: Option) -> None:
             continue
         if kind not in _WHEN or not jobs:
             raise BadValue(f"{shown(part)} is not possible here", f"{', '.join(_WHEN)} and singleton are known")
-        if kind == "aftercorr":
-            draft.note(option.line, "aftercorr: the whole array is waited for, not task by task")
-        found += [{"job": numbered_job(job.partition("+")[0]), "when": _WHEN[kind]} for job in jobs.split(":")]
+        same = {"task": "same"} if kind == "aftercorr" else {}
+        found += [{"job": numbered_job(job.partition("+")[0]), "when": _WHEN[kind], **same} for job in jobs.split(":")]
     draft.put("depends_on", found, option.line)
 
 

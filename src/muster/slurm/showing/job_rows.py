@@ -257,7 +257,9 @@ class JobRow:
 
     @property
     def dependency(self) -> str:
-        """The jobs that it waits for, as `afterok:7`."""
+        """The jobs that it waits for, as `afterok:7`; empty once it waits no more."""
+        if not self.is_pending:
+            return ""
         kinds = {"succeeded": "afterok", "failed": "afternotok", "finished": "afterany"}
         return ",".join(
             f"{kinds.get(each['when'], 'afterany')}:{shown_id(each['job'])}" for each in self.job.depends_on

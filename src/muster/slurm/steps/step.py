@@ -19,7 +19,7 @@ from typing import Any
 
 from muster.slurm.steps.multi_prog import BadProgramFile, programs
 from muster.slurm.steps.step_input import StepInput, StepReaders
-from muster.slurm.steps.step_output import CannotOpen, StepOutput
+from muster.slurm.steps.step_output import OutputRefused, StepOutput
 from muster.slurm.steps.step_used import StepUsed
 from muster.slurm.steps.step_variables import Part, step_variables, task_variables
 from muster.worker.gang.allocation import Allocation
@@ -113,7 +113,7 @@ class RunningStep:
                     self._look_at_input()
                     for key, _ in self._selector.select():
                         key.data()
-        except CannotOpen as error:
+        except OutputRefused as error:
             self._hub.say(over=1, used=self._usage.told)
             raise StepRefused(str(error)) from None  # its tasks end with it
         finally:

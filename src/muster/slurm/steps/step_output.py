@@ -8,7 +8,7 @@ from muster.worker.gang.file_names import file_name, opened
 NOWHERE = "none"
 
 
-class CannotOpen(Exception):
+class OutputRefused(Exception):
     """A file for the output cannot be made; the message says which, and why."""
 
 
@@ -69,7 +69,7 @@ class StepOutput:
             try:
                 self._files[name] = opened(name, append=self._append)
             except OSError as error:
-                raise CannotOpen(f"Could not open stdout file {name}: {error.strerror}") from None
+                raise OutputRefused(f"Could not open stdout file {name}: {error.strerror}") from None
         return self._files[name]
 
 

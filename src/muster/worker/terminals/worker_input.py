@@ -1,4 +1,9 @@
-"""What a worker reads: a user sends it from elsewhere, as `muster run` does with its own standard input."""
+"""What a worker reads: a user sends it from elsewhere, as `muster run` does with its own standard input.
+
+Who sends it connects as the viewer of a terminal does, and sends
+    {"input": base64}, {"end_input": true}    and receives {"over": reason, "code": 0} once the worker has all of it,
+                                              or does not read any more; without a code, it has not got all of it
+"""
 
 from collections.abc import Callable
 

@@ -62,6 +62,7 @@ def notes(*options: str, **details: Any) -> list[str]:
         ("--mem=4000", {"resources": {"memory": "4000MiB"}}),
         ("--mem-per-gpu=64G --gpus=2", {"resources": {"gpus": 2, "memory": "128GiB"}}),
         ("--tmp=1T", {"resources": {"disk": "1TiB"}}),
+        ("--dependency=aftercorr:3", {"depends_on": [{"job": "job-3", "when": "succeeded", "task": "same"}]}),
         ("--time=30", {"max_duration": "1800s"}),
         ("-t 12:30", {"max_duration": "750s"}),
         ("-t 1:30:00", {"max_duration": "5400s"}),
@@ -108,7 +109,6 @@ def test_an_option_is_taken_over(options: str, expected: dict[str, Any]) -> None
         ("--time=00:00:00", "2: --time without a limit"),
         ("--mem=0", "2: --mem=0 is ignored"),
         ("--gres=gpu:1,nvme:2", "2: --gres: nvme:2 is ignored: only GPUs are known here"),
-        ("--dependency=aftercorr:3", "2: aftercorr: the whole array is waited for"),
         ("--nodes=2-4", "2: --nodes=2-4: 2 are asked for"),
     ],
 )
