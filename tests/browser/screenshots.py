@@ -9,6 +9,7 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +31,11 @@ levels = ["block", "rack"]
 nodes = [
   {name = "n[1-4]", gpus = 8, gpu_type = "h100", block = "b1", rack = "r1"},
   {name = "n[5-8]", gpus = 8, gpu_type = "h100", block = "b1", rack = "r2"},
-  {name = "s[1-2]", gpus = 4, gpu_type = "a100", block = "b2", rack = "r3"},
+  {name = "s[1-2]", gpus = 4, gpu_type = "a100", block = "b2", rack = "r3", pool = "older"},
 ]
+[pools.main]
+price = 2.5
+[pools.older]
 [teams.language]
 guaranteed = {"h100" = 32}
 weight = 2
@@ -41,6 +45,21 @@ guaranteed = {"h100" = 16}
 [teams.vision]
 guaranteed = {"h100" = 16}
 [teams.speech]
+[profiles.small]
+resources = {gpus = 0.5}
+tier = "exploratory"
+[[admission]]
+name = "a limit for everybody"
+when = "!has(job.max_duration)"
+set = {max_duration = "4h"}
+[[admission]]
+name = "images come from us"
+when = 'has(job.image) && !job.image.startsWith("registry.example/")'
+deny = "use an image of registry.example"
+[[admission]]
+name = "projects"
+when = "gpus(job) >= 16 && !('project' in job.tags)"
+warn = "say which project this is for: tags: {project: …}"
 """
 
 TRAINING = """
@@ -81,15 +100,17 @@ SHOWN = {"overview": "light", "cluster": "dark", "job-waiting": "light"}
 def submitted(site: Site) -> dict[str, str]:
     """Jobs as a morning brings them; their ids by name."""
     h100 = {"gpus": 8, "gpu_type": "h100"}
+    llama = {"team": "language/pretraining", "resources": h100, "tags": {"project": "llama"}}
+    image = {"image": "registry.example/vision/train:2026-11"}
     jobs: dict[str, dict[str, Any]] = {
-        "llama-pretrain": {"team": "language/pretraining", "workers": 3, "resources": h100, "max_duration": "3d"},
+        "llama-pretrain": {"workers": 3, "max_duration": "3d", **llama},
         "eval-suite": {"team": "language/evaluation", "resources": {"gpus": 2}, "max_duration": "2h"},
         "segmentation": {"team": "vision", "workers": 2, "resources": h100, "max_duration": "12h"},
         "detector-sweep": {"team": "vision", "resources": {"gpus": 4}, "max_duration": "6h"},
         "whisper-finetune": {"team": "speech", "resources": {"gpus": 4, "gpu_type": "a100"}, "max_duration": "8h"},
-        "notebook": {"team": "speech", "resources": {"gpus": 0.5}, "tier": "exploratory", "max_duration": "4h"},
-        "llama-long-context": {"team": "language/pretraining", "workers": 4, "resources": h100, "max_duration": "5d"},
-        "vit-large": {"team": "vision", "workers": 2, "resources": h100, "max_duration": "1d"},
+        "notebook": {"team": "speech", "profile": "small"},
+        "llama-long-context": {"workers": 4, "max_duration": "5d", **llama},
+        "vit-large": {"team": "vision", "workers": 3, "resources": h100, **image},
     }
     found = {name: site.client.submit({"name": name, "run": "sleep 100000", **job}).id for name, job in jobs.items()}
     training = {"name": "gpt-small", "team": "language/pretraining", "resources": {"gpus": 4}, "max_duration": "2h"}
@@ -97,10 +118,71 @@ def submitted(site: Site) -> dict[str, str]:
     found["gpt-small"] = site.client.submit({**training, "run": run}).id
     site.client.drain("n8", reason="the fan of GPU 3 is loud")
     site.await_state(found["gpt-small"], "running")
+    found["broken"] = site.client.submit({"name": "broken", "team": "speech", "run": "echo no data >&2; exit 3"}).id
+    site.await_state(found["broken"], "failed")
     until(lambda: len(site.read(f"/v1/jobs/{found['gpt-small']}/measures")["items"]) > 15)
     while len(site.read("/v1/history?step=1m")["covered_s"]) < STEPS:
         time.sleep(1)
     return found
+
+
+def simulated(site: Site) -> str:
+    """A what-if that has been answered."""
+    run = str(site.post("/v1/what-if", {"origin": "present", "nodes": {"n1": 10}})["id"])
+    until(lambda: site.read(f"/v1/what-if/{run}")["state"] == "done")
+    return run
+
+
+def refused(visitor: Visitor) -> None:
+    """Describe a job that an admission rule refuses."""
+    lines = ("name: train", "team: vision", "image: docker.io/train:1", "resources: {gpus: 8}", "run: python train.py")
+    visitor.seen("editor").locator(".cm-content").click()
+    visitor.page.keyboard.press("ControlOrMeta+a")
+    visitor.page.keyboard.insert_text("\n".join(lines))
+    expect(visitor.seen("job-problem")).to_be_visible()
+
+
+def chosen_jobs(visitor: Visitor) -> None:
+    """Choose two jobs in the list."""
+    for key in "jxjx":
+        visitor.page.keyboard.press(key)
+    expect(visitor.page.locator('[data-testid="job-row"] input:checked')).to_have_count(2)
+
+
+def opened_node(visitor: Visitor) -> None:
+    """Press the name of a node on the map."""
+    visitor.page.locator('button.title[data-node="n1"]').click()
+    expect(visitor.page.get_by_role("complementary", name="Node n1").locator(".health")).to_be_visible()
+
+
+def help_dialog(visitor: Visitor) -> None:
+    """Ask for the keys."""
+    visitor.page.keyboard.press("?")
+    expect(visitor.page.get_by_role("dialog")).to_be_visible()
+
+
+def drain_dialog(visitor: Visitor) -> None:
+    """Be asked whether a node shall be drained."""
+    visitor.page.get_by_role("button", name="Drain").first.click()
+    visitor.page.get_by_role("checkbox").check()
+
+
+def cost_of_hours(visitor: Visitor) -> None:
+    """Look at the last hours of the teams: of a whole day there is no history yet."""
+    visitor.page.get_by_label("How far back").select_option(label="the last 3 hours")
+    expect(visitor.page.locator(".usage canvas")).to_have_count(3)
+    visitor.page.locator(".usage").evaluate("sheet => sheet.scrollIntoView()")
+
+
+DEEDS: dict[str, tuple[str, Callable[[Visitor], None]]] = {
+    "submit-refused": ("/submit", refused),
+    "jobs-chosen": ("/jobs", chosen_jobs),
+    "cluster-node": ("/cluster", opened_node),
+    "help": ("/jobs", help_dialog),
+    "drain": ("/nodes?node=n1", drain_dialog),
+    "teams-hours": ("/teams", cost_of_hours),
+}
+"""Pages on which something is done before the picture, by its name. Only what is in sight is in the picture."""
 
 
 def settled(visitor: Visitor, path: str) -> None:
@@ -113,7 +195,7 @@ def settled(visitor: Visitor, path: str) -> None:
             expect(visitor.page.get_by_text(words)).to_have_count(0)
 
 
-def taken(browser: Browser, site: Site, places: dict[str, str], folder: Path) -> None:
+def taken(browser: Browser, site: Site, places: dict[str, str], folder: Path, *, has_jobs: bool = False) -> None:
     """One picture of each page on each screen."""
     for scheme in ("light", "dark"):
         for width_px in (DESK_PX, PHONE_PX):
@@ -125,6 +207,10 @@ def taken(browser: Browser, site: Site, places: dict[str, str], folder: Path) ->
                 for name, path in places.items():
                     settled(visitor, path)
                     visitor.page.screenshot(path=folder / f"{name}-{scheme}-{width_px}.png", full_page=True)
+                for name, (path, act) in DEEDS.items() if has_jobs else ():
+                    settled(visitor, path)
+                    act(visitor)
+                    visitor.page.screenshot(path=folder / f"{name}-{scheme}-{width_px}.png")
 
 
 def chosen(browser: Browser, site: Site, places: dict[str, str]) -> None:
@@ -149,9 +235,11 @@ def main() -> int:
             server.start()
             taken(browser, site, PAGES, ALL / "empty")
             jobs = submitted(site)
-            found = {"job-running": jobs["gpt-small"], "job-waiting": jobs["llama-long-context"]}
-            places = PAGES | {name: f"/jobs/{job}" for name, job in found.items()}
-            taken(browser, site, places, ALL / "full")
+            found = {"running": "gpt-small", "waiting": "llama-long-context", "warned": "vit-large", "failed": "broken"}
+            places = PAGES | {f"job-{name}": f"/jobs/{jobs[job]}" for name, job in found.items()}
+            places |= {"node": "/nodes?node=n8", "submit-like": f"/submit?from={jobs['vit-large']}"}
+            places |= {"what-if-answer": f"/what-if?run={simulated(site)}"}
+            taken(browser, site, places, ALL / "full", has_jobs=True)
             chosen(browser, site, places)
         browser.close()
     size = sum(path.stat().st_size for path in FEW.glob("*.png"))

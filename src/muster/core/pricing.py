@@ -45,7 +45,7 @@ def _price_milli(spec: JobSpec, rules: Rules, nodes: Mapping[NodeName, Node], st
     prices = {pool.name: pool.price_milli for pool in rules.pools}
     if gpu_milli := sum(each.gpu_milli for each in start):
         paid = sum(prices.get(nodes[each.node].pool, PRICE_MILLI) * each.gpu_milli for each in start)
-        return round(paid / gpu_milli)
+        return paid // gpu_milli
     known = frozenset((node.pool, node.gpu_type) for node in nodes.values())
     admitting = (
         pool.price_milli

@@ -1,17 +1,26 @@
 """What axe finds on the pages, by day and at night: nothing serious. And what it does not look for."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.dashboard.site import Site
 from tests.browser.dashboard.visitor import Visitor
 
 AXE = Path(__file__).parents[3] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 PAGES = ("/", "/cluster", "/jobs", "/nodes", "/teams", "/submit", "/what-if", "/audit")
+DIALOGS: dict[str, tuple[str, Callable[[Page], None]]] = {
+    "keys": ("/", lambda page: page.keyboard.press("?")),
+    "cancelling": ("/jobs/{job}", lambda page: page.get_by_role("button", name="Cancel").click()),
+    "draining": ("/nodes?node=a1", lambda page: page.get_by_role("button", name="Drain").click()),
+    "reserving": ("/nodes", lambda page: page.get_by_role("button", name="Reserve nodes").click()),
+    "a node on the map": ("/cluster", lambda page: page.locator("button.title").first.click()),
+}
+"""What opens over a page, and how."""
 SERIOUS = ("serious", "critical")
 
 
@@ -64,6 +73,29 @@ def test_no_page_has_a_serious_finding(browser: Browser, site: Site, scheme: str
         assert {place: each for place, each in found.items() if each} == {}
     finally:
         site.client.undrain("b1")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_page_of_an_empty_cluster_and_no_dialog_has_a_serious_finding(
+    browser: Browser, site: Site, scheme: str
+) -> None:
+    with Visitor(browser, site.url, scheme=scheme) as visitor:
+        visitor.enter(site.link())
+        found = {}
+        for place in PAGES:
+            visitor.open(place)
+            visitor.is_live()
+            visitor.read_through()
+            expect(visitor.page.locator("main").get_by_text("Loading…")).to_have_count(0)
+            found[place] = findings(visitor)
+        job = site.submit("runs")
+        site.await_state(job, "running")
+        for name, (place, opened) in DIALOGS.items():
+            visitor.open(place.format(job=job))
+            opened(visitor.page)
+            expect(visitor.page.get_by_role("dialog").or_(visitor.page.get_by_role("complementary"))).to_be_visible()
+            found[name] = findings(visitor)
+        assert {place: each for place, each in found.items() if each} == {}
 
 
 def test_an_exact_time_in_the_readers_zone_is_behind_each_time(browser: Browser, site: Site) -> None:

@@ -5,12 +5,15 @@ import re
 import shlex
 import sys
 from http import HTTPStatus
+from itertools import cycle
 from pathlib import Path
+from typing import TypeVar
 from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Browser, expect
 
+from muster.formats.admission.rules import NAME_CHARS as RULE_NAME_CHARS
 from muster.formats.scenarios.scenario_file import scenario_from_document
 from muster.formats.text.document import parse_document
 from muster.formats.text.ranges import is_name
@@ -21,13 +24,19 @@ from tests.browser.dashboard.site import Site
 from tests.browser.dashboard.visitor import Visitor
 from tests.crash.server import until
 
+T = TypeVar("T")
 PAGES = ("/", "/cluster", "/jobs", "/nodes", "/teams", "/submit", "/what-if", "/audit")
 TAGS_EACH = 40
 MEASURES_EACH = 30
 """As many names as one line of measures has room for."""
+RULES_EACH = 110
+"""A server has at most 200 rules."""
+ENGINES_EACH = 60
+"""A server has at most 64 engines."""
 LAST = "the last line"
 HARMLESS_JOB_NAME = "constructor"
 """The only payload that is the name of a job: small letters."""
+HARMLESS_IMAGES = (HARMLESS_JOB_NAME, "x" * 400)
 
 MEASURING = """
 import json, sys, time
@@ -59,7 +68,7 @@ def nothing_ran(visitor: Visitor) -> None:
     assert (visitor.errors, visitor.foreign, visitor.violations()) == ([], [], [])
 
 
-def batched(texts: list[str], size: int) -> list[list[str]]:
+def batched(texts: list[T], size: int) -> list[list[T]]:
     """The texts in lists of at most this size."""
     return [texts[begin : begin + size] for begin in range(0, len(texts), size)]
 
@@ -187,6 +196,91 @@ def test_names_of_nodes_that_are_allowed_are_shown_and_never_run(browser: Browse
         assert len(shown) >= 200
         assert {each.removeprefix("▸").strip() for each in shown} <= set(names)
         nothing_ran(visitor)
+
+
+def with_engines(names: list[str]) -> str:
+    """A configuration with engines of these names, each with a node whose agent never comes."""
+    engines = "\n".join(f'[[engines]]\nname = {json.dumps(name)}\nkind = "agents"' for name in names)
+    there = [f'{{name = "n{place}", gpus = 1, engine = {json.dumps(name)}}}' for place, name in enumerate(names)]
+    nodes = ", ".join(['{name = "here", gpus = 1}', *there])
+    return f"[cluster]\nnodes = [{nodes}]\n[teams.research]\n{engines}\n"
+
+
+@pytest.mark.parametrize("some", batched(node_names(), ENGINES_EACH), ids=["first", "second", "third", "last"])
+def test_names_of_engines_are_shown_on_the_map_and_never_run(browser: Browser, tmp_path: Path, some: list[str]) -> None:
+    site = Site(tmp_path, with_engines(some))
+    with site.server as server, Visitor(browser, site.url) as visitor:
+        server.start()
+        job = site.submit("pinned", engine=some[0])
+        visitor.enter(site.link())
+        visitor.open(f"/jobs/{job}")
+        expect(visitor.page.locator("dl.facts").first).to_contain_text(f"Engine{some[0]}")
+        nothing_ran(visitor)
+        visitor.open("/submit")
+        expect(visitor.page.locator(f"option[value={json.dumps(some[0])}]")).to_have_count(1)
+        nothing_ran(visitor)
+        visitor.open("/cluster")
+        titles = visitor.page.locator(".domain > .title > b")
+        expect(titles).to_have_count(len(some) + 1)
+        assert set(titles.all_text_contents()) == {*some, "local"}
+        nothing_ran(visitor)
+
+
+def rule_names() -> list[str]:
+    """The payloads as far as the name of an admission rule may hold them."""
+    named = (each.replace("/", "")[:RULE_NAME_CHARS].strip() for each in payloads())
+    return sorted({each for each in named if each and each.isprintable()})
+
+
+def test_names_and_messages_of_admission_rules_are_shown_and_never_run(visitor: Visitor, site: Site) -> None:
+    names, told = rule_names(), {each.strip() for each in payloads()}
+    assert len(names) >= 200
+    rules = [
+        {"name": name, "when": "'governed' in job.tags", "warn": text} for name, text in zip(names, cycle(sorted(told)))
+    ]
+    try:
+        for some in batched(rules, RULES_EACH):
+            site.client.put_rules("admission", some)
+            job = site.submit("governed", tags={"governed": "yes"})
+            for place in (f"/jobs/{job}", f"/submit?from={job}"):
+                visitor.open(place)
+                shown = visitor.seen("admission").locator(".notice")
+                expect(shown).to_have_count(len(some))
+                assert shown.locator("b").all_text_contents() == [each["name"] for each in some]
+                nothing_ran(visitor)
+        for text in sorted(told)[::40]:
+            site.client.put_rules("admission", [{"name": "no", "deny": text}])
+            visitor.open(f"/submit?from={job}")
+            expect(visitor.seen("job-problem")).to_contain_text("the admission rule 'no' refuses the job")
+            nothing_ran(visitor)
+    finally:
+        site.client.put_rules("admission", [])
+
+
+def test_names_of_profiles_are_offered_and_never_run(visitor: Visitor, site: Site) -> None:
+    names = node_names()
+    assert len(names) >= 200
+    try:
+        site.client.put_rules("profiles", {name: {"tier": "exploratory"} for name in names})
+        job = site.submit("profiled", profile=names[0])
+        visitor.open(f"/jobs/{job}")
+        expect(visitor.page.locator("dl.facts").first).to_contain_text(f"Profile{names[0]}")
+        nothing_ran(visitor)
+        visitor.open("/submit")
+        visitor.page.get_by_label("Profile", exact=True).focus()
+        offered = visitor.page.locator(f"option[value={json.dumps(names[0])}]")
+        expect(offered).to_have_count(1)
+        expect(offered.locator("xpath=../option")).to_have_count(len(names))
+        nothing_ran(visitor)
+    finally:
+        site.client.put_rules("profiles", {})
+
+
+def test_names_of_images_hold_no_markup(site: Site) -> None:
+    for text in payloads():
+        if text not in HARMLESS_IMAGES:
+            with pytest.raises(InvalidInput):
+                site.submit("boxed", image=text)
 
 
 def test_the_jobs_of_another_team_are_in_no_answer_that_a_page_gets(browser: Browser, site: Site) -> None:

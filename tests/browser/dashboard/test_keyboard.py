@@ -57,6 +57,17 @@ def test_a_question_mark_lists_the_keys_and_gives_the_focus_back(visitor: Visito
     expect(theme).to_be_focused()
 
 
+def test_a_question_mark_lists_the_keys_where_the_menu_is_closed_too(browser: Browser, site: Site) -> None:
+    with Visitor(browser, site.url, width_px=390) as phone:
+        phone.enter(site.link())
+        phone.page.keyboard.press("?")
+        expect(phone.page.get_by_role("dialog", name="Keys")).to_contain_text("go to Cluster")
+        phone.page.keyboard.press("Escape")
+        phone.page.get_by_role("button", name="Menu").click()
+        phone.page.get_by_role("button", name="Keys").click()
+        expect(phone.page.get_by_role("dialog", name="Keys")).to_be_visible()
+
+
 def test_the_first_tab_skips_to_the_page(visitor: Visitor) -> None:
     visitor.page.keyboard.press("Tab")
     expect(visitor.page.get_by_role("link", name="Skip to the page")).to_be_focused()

@@ -9,6 +9,7 @@ from playwright.sync_api import Browser, Locator, Route, expect
 
 from tests.browser.dashboard.site import Site
 from tests.browser.dashboard.visitor import Visitor
+from tests.crash.server import until
 
 DESK_PX, PHONE_PX = 1440, 390
 STEPS = 180
@@ -24,6 +25,12 @@ _NOTE_TEXTS = """
     return draw.apply(this, arguments);
   };
 """
+
+_CUT_OFF = """() => [...document.querySelectorAll('main *')]
+  .filter(each => ['auto', 'scroll', 'hidden', 'clip'].includes(getComputedStyle(each).overflowX))
+  .filter(each => each.checkVisibility() && !each.matches('.heard, .jobs, .log'))
+  .filter(each => each.scrollWidth > each.clientWidth + 1)
+  .map(each => each.className + ': ' + each.textContent.slice(0, 60))"""
 
 _PLACEHOLDER_PX = """input => {
   const style = getComputedStyle(input), pen = document.createElement('canvas').getContext('2d');
@@ -218,6 +225,38 @@ def test_the_numbers_of_the_fair_share_stand_in_one_line_on_a_phone(phone: Visit
     uses = phone.page.locator('.fair-share td[data-label="Uses now"]', has_text="12")
     expect(uses).to_have_count(1)
     assert lines_of(uses) == 1
+
+
+def test_no_table_is_cut_off_on_a_phone(phone: Visitor, site: Site) -> None:
+    site.await_state(site.submit("counts", team="language/pretraining"), "running")
+    run = site.post("/v1/what-if", {"origin": "present"})["id"]
+    until(lambda: site.read(f"/v1/what-if/{run}")["state"] == "done")
+    site.client.patch_pool("main", {"price": 2.5})
+    try:
+        for place, shown in (
+            ("/", "table"),
+            ("/teams", ".usage table"),
+            ("/nodes?node=a1", ".signals"),
+            ("/audit", ".audit-entries"),
+            (f"/what-if?run={run}", '[data-testid="comparison"]'),
+        ):
+            phone.open(place)
+            expect(phone.page.locator(shown).first).to_be_visible()
+            assert phone.page.evaluate(_CUT_OFF) == [], place
+    finally:
+        site.client.patch_pool("main", {"price": 1})
+
+
+def test_what_was_measured_on_a_node_has_its_headings_on_a_phone(phone: Visitor) -> None:
+    phone.open("/nodes?node=a1")
+    headings = phone.page.locator(".signals th")
+    expect(headings.first).to_be_visible()
+    tops = (
+        phone.page.locator(".signals tbody tr")
+        .first.locator("td")
+        .evaluate_all("all => all.map(each => each.offsetTop)")
+    )
+    assert len(set(tops)) == 1
 
 
 def test_what_stands_side_by_side_begins_at_the_same_height(visitor: Visitor) -> None:

@@ -64,7 +64,9 @@ export function TimeChart({ label, times, series, stack = false, bound, shown }:
             {each.name} <b>{amount(each.values[index], shown)}</b>
           </span>
         ))}
-        <span className="soft">{at === null ? `on average since ${clock(times[index])}` : moment(times[index])}</span>
+        <span className="soft" title="The values are averages from then on">
+          {at === null ? `since ${clock(times[index])}` : moment(times[index])}
+        </span>
       </figcaption>
     </figure>
   );
@@ -84,11 +86,11 @@ function moment(seconds: number | undefined): string {
     : new Date(seconds * 1000).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
 }
 
-/** Only the time of a moment of today. */
+/** Only the time of a moment of today, written as below the chart. */
 function clock(seconds: number | undefined): string {
   const at = new Date((seconds ?? 0) * 1000);
   const isToday = at.toDateString() === new Date().toDateString();
-  return isToday ? at.toLocaleTimeString(undefined, { timeStyle: "short" }) : moment(seconds);
+  return isToday ? at.toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" }) : moment(seconds);
 }
 
 /** What lines beside a chart may be apart: half a GPU or half a job would not be told. */

@@ -35,10 +35,17 @@ const FIELDS: Field[] = [
 
 /** Some values of the job file. What else is in it stays. */
 export function Form({ text, onText }: { text: string; onText: (text: string) => void }) {
-  const known = useKnown();
+  const [isUsed, setUsed] = useState(false);
+  const known = useKnown(isUsed);
   const canEdit = isEditable(text);
   return (
-    <fieldset className="job-form" disabled={!canEdit}>
+    <fieldset
+      className="job-form"
+      disabled={!canEdit}
+      onFocus={() => {
+        setUsed(true);
+      }}
+    >
       <legend className="soft small">
         {canEdit ? "A field that is empty keeps its default." : "The text cannot be read as YAML. Repair it there first."}
       </legend>
@@ -92,12 +99,12 @@ function Input({ field, known, value, onValue }: InputOf) {
   );
 }
 
-/** The names that this server knows. */
-function useKnown(): Known {
+/** The names that this server knows. Those that few forms need are asked for once somebody writes into the form. */
+function useKnown(isUsed: boolean): Known {
   const teams = useQuery(queries.teams()).data ?? [];
   const tiers = useQuery(submitQueries.tiers()).data ?? [];
   const nodes = useQuery(queries.nodes()).data ?? [];
-  const profiles = useQuery(submitQueries.profiles()).data ?? {};
+  const profiles = useQuery({ ...submitQueries.profiles(), enabled: isUsed }).data ?? {};
   return {
     teams: teams.map((team) => team.path),
     tiers: tiers.map((tier) => tier.name),
