@@ -36,11 +36,10 @@ from muster.backends.local.backend import LocalBackend
 from muster.backends.local.ending import all_node_folders, end_supervisors
 from muster.backends.local.takeover import Charge, GoverningDatabase, Wanted, take_charge
 from muster.core.doubtful_quotas import quota_doubts
-from muster.core.health import HealthPolicy
 from muster.formats.rules.database_url import VARIABLE as DATABASE_VARIABLE
 from muster.formats.rules.database_url import database_files, is_shared, refuse_password
 from muster.formats.rules.engines.agents import AgentsSettings
-from muster.formats.rules.server_file import HealthSettings, ServerSettings, read_server_file
+from muster.formats.rules.server_file import ServerSettings, read_server_file
 from muster.home import DEFAULT, Home
 from muster.live.address_file import announced, whereabouts
 from muster.live.clock import SystemClock
@@ -52,7 +51,7 @@ from muster.live.layout import Layout, find_layout
 from muster.live.leadership.lease_keeper import Lease, Unshared
 from muster.live.leadership.term import Term
 from muster.live.logging import log_to, warn
-from muster.live.node_settings import node_settings
+from muster.live.node_settings import health_policy, node_settings
 from muster.live.publishing.metrics import Metrics
 from muster.live.stopping import ToldToStop, end_this_process, leave_on_signals
 from muster.live.watching.health_watch import HealthWatch
@@ -240,7 +239,8 @@ def _control(
     lease: Lease = Unshared() if term is None else term.keeper
     backend = _backend(options, charge.leadership)
     backend.leads = lambda: lease.is_valid
-    watches = watches_of(options.home, backend, _health_watch(options.settings.health, backend, clock.now_ms()))
+    judged = health_policy(options.settings.health)
+    watches = watches_of(options.home, backend, HealthWatch(judged, now_ms=clock.now_ms(), ask_test=backend.test))
     try:
         control = ControlPlane(
             log=store.log,
@@ -335,13 +335,6 @@ def _api_settings(options: Options) -> Settings:
         metrics=Audience(options.settings.metrics),
         conceal=concealing(options.home, database_files(options.database)),
     )
-
-
-def _health_watch(health: HealthSettings, backend: LocalBackend, now_ms: int) -> HealthWatch:
-    policy = HealthPolicy(
-        every_ms=health.every_ms, max_drained_milli=health.max_drained_milli, is_tested=bool(health.test)
-    )
-    return HealthWatch(policy, now_ms=now_ms, ask_test=backend.test)
 
 
 def _monitor(watches: Sequence[Watch], control: ControlPlane, backend: LocalBackend, clock: SystemClock) -> Monitor:

@@ -1,6 +1,7 @@
-"""From the configuration of a server to what its nodes are told: what they measure, and how they run images."""
+"""From the configuration of a server to what nodes measure, how they run images, and how they are judged."""
 
 from muster.backends.local.node_settings import NodeSettings
+from muster.core.health import HealthPolicy
 from muster.formats.rules.container_rules import ContainerRules
 from muster.formats.rules.server_file import HealthSettings, ServerSettings
 from muster.worker.containers.settings import ContainerSettings
@@ -13,6 +14,13 @@ def node_settings(settings: ServerSettings, *, is_shared: bool) -> NodeSettings:
         probes=_probes(settings.health, is_shared=is_shared),
         containers=_containers(settings.containers),
         of_engines={engine: _containers(rules) for engine, rules in settings.engine_containers.items()},
+    )
+
+
+def health_policy(health: HealthSettings) -> HealthPolicy:
+    """How nodes are judged."""
+    return HealthPolicy(
+        every_ms=health.every_ms, max_drained_milli=health.max_drained_milli, is_tested=bool(health.test)
     )
 
 
