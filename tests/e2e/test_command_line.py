@@ -173,7 +173,7 @@ def test_a_member_may_not_do_what_an_operator_may(shell: Shell) -> None:
     stranger = ada.type("ps")
     assert stranger.exit_code == 3
     assert "muster login" in stranger.stderr
-    assert "denied" in shell.says("audit", "-n", "200")
+    assert "denied" in shell.says("audit", "-n", "200", "-o", "json")
     assert "nothing was changed" in shell.says("audit", "--verify")
 
 

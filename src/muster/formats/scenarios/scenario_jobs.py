@@ -212,8 +212,17 @@ def _with_names(job: WaitingJob, present: _Present) -> WaitingJob:
     """A job that depends on jobs by id, where its file may name them."""
     if not job.unmet:
         return job
-    needed = chain.from_iterable(map(present.ids, job.unmet))
+    same = frozenset(each.job for each in job.spec.depends_on if each.same_task)
+    needed = chain.from_iterable(
+        _same_task(job.id, present.ids(each)) if each in same else present.ids(each) for each in job.unmet
+    )
     return evolve(job, unmet=tuple(each for each in dict.fromkeys(needed) if each != job.id))
+
+
+def _same_task(job: JobId, ids: Sequence[JobId]) -> Sequence[JobId]:
+    """Of the tasks of an array, the one that has the index of this task. A job that is no array is meant as a whole."""
+    array = next((each.rpartition(".")[0] for each in ids if "." in each), "")
+    return (JobId(f"{array}.{job.rpartition('.')[2]}"),) if array and "." in job else ids
 
 
 def _name_from_id(job: str) -> str:

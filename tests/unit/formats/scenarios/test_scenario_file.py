@@ -147,31 +147,6 @@ def test_what_a_file_says_of_dependencies_goes_before_what_is_concluded() -> Non
     assert scenario(waiting=[ended]).waiting[0].unmet == ()
 
 
-def test_a_waiting_array_is_its_tasks() -> None:
-    task = a_running(id="sweep.1")
-    value = scenario(
-        running=[task],
-        waiting=[a_waiting("sweep", a_job(array="0-4%3")), a_waiting("after", a_job(depends_on=["sweep"]))],
-    )
-    *tasks, after = value.waiting
-    assert [(job.id, job.spec.array, job.awaits_turn) for job in tasks] == [
-        ("sweep.0", None, False),
-        ("sweep.2", None, False),
-        ("sweep.3", None, True),
-        ("sweep.4", None, True),
-    ]
-    assert after.unmet == ("sweep.1", "sweep.0", "sweep.2", "sweep.3", "sweep.4")
-
-
-def test_arrays_are_bounded_by_their_tasks() -> None:
-    arrays = [a_waiting(f"a{number}", a_job(array="0-9999")) for number in range(11)]
-    assert scenario_errors(waiting=arrays) == ["waiting: is 110000 jobs, with the tasks of arrays (at most 100000)"]
-    same = [a_waiting("sweep", a_job(array="0-1")), a_waiting("sweep.1", a_job())]
-    assert scenario_errors(waiting=same) == [
-        "waiting[0].id: the id 'sweep.1' is also that of waiting[1] (ids are unique)"
-    ]
-
-
 def test_equal_jobs_share_one_spec() -> None:
     value = scenario(waiting=[a_waiting(name, a_job(name="same")) for name in "ab"])
     assert value.waiting[0].spec is value.waiting[1].spec
