@@ -65,7 +65,6 @@ from muster.model.printable import printable
 from muster.private_files import claim_folder
 from muster.processes import root_warning
 from muster.store.sql.store import SqlStore, open_store
-from muster.worker.launch.runtime_folder import scratch_problem
 
 DEFAULT_PORT = 8470
 
@@ -137,8 +136,6 @@ def _options(given: argparse.Namespace) -> Options:
     settings = ServerSettings() if given.config is None else read_server_file(given.config)
     home = _home(given.home)
     found = find_layout(home, settings, given.nodes)
-    if found.cluster.nodes and (problem := scratch_problem(os.environ)):
-        raise InvalidInput(problem)
     return Options(
         home=home,
         listening=Listening(

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from glob import glob
 from pathlib import Path
 
 from muster.worker.launch.runtime_folder import hot_folder
@@ -36,7 +37,7 @@ resources: {{gpus: 4}}
 max_duration: 1h
 checkpoint: {{path: {folder}/saved, every: 1h}}
 retry: {{limit: 2}}
-env: {{PYTHONPATH: "{path}"}}
+env: {{PYTHONPATH: "{path}", MUSTER_RESUME_RUN: "{resume}"}}
 run: {python} {folder}/train.py {folder}
 """
 
@@ -52,7 +53,9 @@ def began(shell: Shell) -> dict[int, set[int]]:
 def files(shell: Shell, *names: str) -> list[Path]:
     """All files of checkpoints with these names: in durable storage, on the nodes of their ranks, and their copies."""
     roots = (shell.folder / "saved", hot_folder(shell.home, shell.environment))
-    return [path for root in roots for name in names for path in Path(root).rglob(name)]
+    # Not `rglob`, which fails when a folder is removed meanwhile.
+    found = (glob(f"{root}/**/{name}", recursive=True) for root in roots for name in names)
+    return [Path(path) for paths in found for path in paths]
 
 
 def is_everywhere(shell: Shell, step: int) -> bool:
@@ -63,11 +66,9 @@ def is_everywhere(shell: Shell, step: int) -> bool:
 
 
 def damage(shell: Shell, *names: str) -> None:
-    """Change a byte in the middle of all these files, wherever they are."""
+    """Put a wrong byte at the end of all these files, wherever they are. Twice is not intact either."""
     for path in files(shell, *names):
-        data = bytearray(path.read_bytes())
-        data[len(data) // 2] ^= 255
-        path.write_bytes(data)
+        path.write_bytes(path.read_bytes()[:-1] + b"\xff")
 
 
 def crashed(shell: Shell, attempt: int) -> int:
@@ -77,12 +78,15 @@ def crashed(shell: Shell, attempt: int) -> int:
     return found[0]
 
 
+def submitted(shell: Shell, resume: str = "") -> str:
+    path = os.pathsep.join(each for each in sys.path if each)
+    file = JOB.format(folder=shell.folder, python=sys.executable, path=path, resume=resume)
+    return shell.says("submit", "-", "-q", input=file).strip()
+
+
 def test_a_job_whose_checkpoints_are_damaged_goes_back_and_begins_anew_when_none_is_left(shell: Shell) -> None:
     (shell.folder / "train.py").write_text(TRAIN)
-    file = JOB.format(
-        folder=shell.folder, python=sys.executable, path=os.pathsep.join(each for each in sys.path if each)
-    )
-    job = shell.says("submit", "-", "-q", input=file).strip()
+    job = submitted(shell)
     eventually(lambda: 1 in began(shell) and is_everywhere(shell, 2), what="two checkpoints")
 
     damage(shell, "step-000000000002/*")
@@ -101,3 +105,14 @@ def test_a_job_whose_checkpoints_are_damaged_goes_back_and_begins_anew_when_none
     assert json.loads(shell.says("show", job, "-o", "json"))["retries"] == 2
     (shell.folder / "end").touch()
     eventually(lambda: shell.is_in(job, "succeeded"), what="its end")
+
+    # Another run is to go on from it, and nothing of it is whole: that fails soon, and says why.
+    eventually(lambda: all(path.is_relative_to(shell.folder) for path in files(shell, "values-*")), what="empty nodes")
+    damage(shell, "values-*")
+    manifest = files(shell, "manifest.json")[0]
+    other = submitted(shell, resume=json.loads(manifest.read_text())["parts"][0]["run"])
+    eventually(lambda: shell.is_in(other, "failed"), what="its failure")
+    # The worker that finds it first ends the other one.
+    said = shell.says("logs", other, "--rank", "all")
+    assert "there is nothing to go on from in the run" in said
+    assert json.loads(shell.says("show", other, "-o", "json"))["retries"] == 2

@@ -117,6 +117,21 @@ def test_checkpoints_of_another_run_are_refused_until_they_are_asked_for(job: AJ
         assert checkpoints.restore(state) == 5
 
 
+def test_a_run_that_is_to_go_on_from_another_one_fails_by_itself_when_nothing_of_that_is_whole(job: AJob) -> None:
+    variables = job.environment()
+    del variables["MUSTER_HOT"]
+    with environment(variables), Checkpointer() as checkpoints:
+        checkpoints.save(5, a_state(5)).wait()
+    other = {**variables, "MUSTER_RUN_ID": "run-2", "MUSTER_RESUME_RUN": "run-1"}
+    for name in ("values-00000.bin", "rank-00000-of-00001.json", "manifest.json"):
+        flipped(job.durable / "step-000000000005" / name, 7)
+        failed = pytest.raises(DamagedCheckpoint, match="there is nothing to go on from in the run run-1")
+        with environment(other), Checkpointer() as checkpoints, failed:
+            checkpoints.restore(a_state())
+    # A fault of the nodes would be tried fifty times, and each time for nothing.
+    assert job.told("damaged") == []
+
+
 def test_four_ranks_become_three_and_shards_are_cut_anew(job: AJob) -> None:
     whole = np.arange(20).reshape(10, 2)
     for rank, part in enumerate(np.array_split(whole, 4)):

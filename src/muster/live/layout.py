@@ -5,6 +5,7 @@ What was used last is kept under home, so that `muster up` without options finds
 
 import json
 import logging
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,8 +16,10 @@ from muster.formats.rules.engines.local import LocalEngineSettings
 from muster.formats.rules.server_file import ServerSettings
 from muster.formats.text.document import parse_document
 from muster.home import Home
+from muster.model.errors import InvalidInput
 from muster.model.node import ClusterSpec
 from muster.model.resources import UNTRACKED
+from muster.worker.launch.runtime_folder import scratch_problem
 
 WHOLE = "whole"
 """One node with everything this machine has."""
@@ -62,6 +65,7 @@ def find_layout(home: Path, settings: ServerSettings, given: str | None) -> Layo
     if given is None and described is not None:
         left_out = f"{described.file} also has {', '.join(described.ignored)}: write that into the configuration"
         notes = (f"{left_out}, it is not read from there",) if described.ignored else ()
+        _check_scratch()
         return _described(json.dumps(described.document), described.spec, home, notes)
     if (
         given is None
@@ -70,6 +74,7 @@ def find_layout(home: Path, settings: ServerSettings, given: str | None) -> Layo
         and not any(isinstance(engine, LocalEngineSettings) for engine in settings.engines)
     ):
         return Layout(cluster=ClusterSpec(), text=NOTHING)
+    _check_scratch()
     text = given or settings.nodes or _saved(Home(home).layout)
     text = WHOLE if text == NOTHING else text
     if text.startswith("{"):
@@ -80,6 +85,12 @@ def find_layout(home: Path, settings: ServerSettings, given: str | None) -> Layo
     size = cluster_from_text(text)
     notes = ("--nodes counts, and not [cluster] of the configuration",) if described is not None else ()
     return Layout(cluster=ClusterSpec(nodes=divided(len(size.nodes), size.nodes[0].gpus)), text=text, notes=notes)
+
+
+def _check_scratch() -> None:
+    """Refuse a place for large files on which no job of this machine could start."""
+    if problem := scratch_problem(os.environ):
+        raise InvalidInput(problem)
 
 
 def _described(text: str, spec: ClusterSpec, home: Path, notes: tuple[str, ...]) -> Layout:

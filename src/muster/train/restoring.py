@@ -25,6 +25,8 @@ from muster.train.surroundings import Surroundings
 
 T = TypeVar("T")
 
+NOTHING = "there is nothing to go on from in the run {}: {}"
+
 ARRIVAL_S = 8
 """How long a rank waits for a checkpoint that the control plane knows and no place has yet: uploaders of other nodes
 may still be sending it. If its node was lost before that, nothing comes, and an older one is taken."""
@@ -53,11 +55,19 @@ def restore(context: RankContext, state: dict[str, Any]) -> int:
     candidates = _agreed(context, _in_all_places(context.places) if is_formed_anew else _candidates(context))
     if candidates and not is_formed_anew and _may_begin_anew(context.around):
         candidates = _from_first_intact(context, candidates)
+    goes_on_from = context.around.resume_run if context.around.step is None else None
     if not candidates:
+        if goes_on_from is not None:
+            raise DamagedCheckpoint(
+                NOTHING.format(goes_on_from, f"no whole checkpoint is in {context.places.lasting.root}")
+            )
         return 0
     try:
         return _newest_intact(context, state, candidates)
     except DamagedCheckpoint as error:
+        if goes_on_from is not None:
+            # No other attempt could do better. So it is the job that fails, as often as it wants to be tried again.
+            raise DamagedCheckpoint(NOTHING.format(goes_on_from, in_words(error))) from error
         # A fault of storage, and none of the program.
         context.pipe.tell("damaged", {"step": candidates[0], "rank": context.rank, "problem": in_words(error)})
         raise
