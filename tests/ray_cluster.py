@@ -20,6 +20,8 @@ from pathlib import Path
 from tests.slurm_cluster import power_off
 
 DEADLINE_S = 90
+START_TRIES = 3
+"""Now and then a raylet does not register with its head. Ray ends it after half a minute, and it may be started again."""
 GPUS = 8
 ADDRESS = "127.0.0.1:6379"
 STORE_BYTES = 80_000_000
@@ -33,9 +35,8 @@ VARIABLES = {
     "RAY_health_check_timeout_ms": "1000",
     "RAY_health_check_failure_threshold": "6",
     "RAY_gcs_rpc_server_reconnect_timeout_s": "5",
-    "RAY_raylet_start_wait_time_s": "80",
 }
-"""Nodes that do not answer are noticed within seconds. On a busy machine they may take long to begin."""
+"""Nodes that do not answer are noticed within seconds."""
 
 
 def ray_python() -> Path:
@@ -247,8 +248,11 @@ class RayCluster:
     def _start(self, *options: str) -> None:
         common = ("--node-ip-address=127.0.0.1", f"--object-store-memory={STORE_BYTES}")
         command = [str(ray_python().parent / "ray"), "start", "--disable-usage-stats", *common, *options]
-        done = self._run(command)
-        assert done.returncode == 0, done.stdout + done.stderr
+        for _ in range(START_TRIES):
+            done = self._run(command)
+            if done.returncode == 0:
+                return
+        raise AssertionError(done.stdout + done.stderr)
 
     def _run(self, command: list[str]) -> "subprocess.CompletedProcess[str]":
         # The daemons that it starts keep its output open.
