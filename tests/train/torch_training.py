@@ -169,8 +169,11 @@ def straggle(rank: int, world: int, *, kind: str, steps: int, slow: int) -> list
             loss = model(torch.randn(8, 16)).square().mean()
             time.sleep(STRAGGLE_S * (1.3 if rank == slow else 1))
             optimizer.zero_grad()
+            if kind not in AFTER_BACKWARD:
+                together(kind, model, loss.detach())  # so that the ranks wait here, and not in the backward pass
             loss.backward()
-            together(kind, model, loss.detach())
+            if kind in AFTER_BACKWARD:
+                together(kind, model, loss.detach())
             optimizer.step()
             checkpoints.step(step, {"model": model})
         times = [[time.busy_us, time.step_us] for time in checkpoints._board.step_times()]
@@ -179,6 +182,8 @@ def straggle(rank: int, world: int, *, kind: str, steps: int, slow: int) -> list
 
 
 STRAGGLE_S = 0.03
+AFTER_BACKWARD = ("plain", "fsdp")
+"""Kinds that do something together with gradients."""
 
 
 def together(kind: str, model: nn.Module, loss: torch.Tensor) -> None:
