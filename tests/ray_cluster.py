@@ -21,7 +21,7 @@ from tests.slurm_cluster import power_off
 
 DEADLINE_S = 90
 START_TRIES = 3
-"""Now and then a raylet does not register with its head. Ray ends it after half a minute, and it may be started again."""
+"""Now and then a raylet does not register with its head. Ray ends it after half a minute; then it is started again."""
 GPUS = 8
 ADDRESS = "127.0.0.1:6379"
 STORE_BYTES = 80_000_000
