@@ -1,5 +1,7 @@
 """Reports about workers: that they have started, ended, or never started."""
 
+import os
+import stat
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -57,11 +59,22 @@ def exited(
 
 
 def problem_noted(folder: Path, code: int) -> str:
-    """Why the program of a worker that failed could not be started, as what was to start it has written down."""
+    """Why the program of a worker that failed could not be started, as what was to start it has written down.
+
+    The job can write to this folder, so what is there may be no file, a link to one that is not its own, or endless.
+    """
+    if not code:
+        return ""
     try:
-        text = (folder / PROBLEM).read_bytes()[:PROBLEM_BYTES] if code else b""
+        file = os.open(folder / PROBLEM, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return ""
+    try:
+        text = os.read(file, PROBLEM_BYTES) if stat.S_ISREG(os.fstat(file).st_mode) else b""
+    except OSError:
+        return ""
+    finally:
+        os.close(file)
     return text.decode("utf-8", "replace")
 
 
