@@ -16,6 +16,7 @@ from muster.formats.rules.cluster_file import under_engines
 from muster.home import Home
 from muster.live.layout import Layout
 from muster.model.ids import ENGINE_LEVEL, EngineName, GpuType, LevelName, NodeName, PoolName
+from muster.model.limits import NODES_PER_CLUSTER
 from muster.model.node import ClusterSpec, Node, NodeState
 from muster.model.records import evolve
 from muster.private_files import write_private
@@ -87,17 +88,34 @@ class Newcomers:
         self._home = home
         self._refused: set[NodeName] = set()
 
-    def __call__(self, node: Node) -> Node | None:
-        """A node as the cluster has it from now on; None if another engine has a node of this name."""
-        use = self._uses[node.engine]
-        if self._engine_of.setdefault(node.name, node.engine) != node.engine:
-            if node.name not in self._refused:
-                self._refused.add(node.name)
-                _log.warning("another engine has a node of this name", extra={"node": node.name, "engine": node.engine})
-            return None
-        node = evolve(node, pool=use.pool, state=NodeState.READY)
+    def __call__(self, nodes: Sequence[Node]) -> list[Node]:
+        """Nodes of one engine as the cluster has them from now on, without those that it cannot have."""
+        allowed = [node for node in nodes if self._may_join(node)]
+        if not allowed:
+            return []
+        use = self._uses[allowed[0].engine]
+        joining = [evolve(node, pool=use.pool, state=NodeState.READY) for node in allowed]
+        # All at once, because a cluster may get a thousand nodes at a time.
         path = Home(self._home).engine_nodes(use.engine.name)
-        _write(path, (*(each for each in _read(path, use) if each.name != node.name), node))
+        names = {node.name for node in joining}
+        _write(path, (*(each for each in _read(path, use) if each.name not in names), *joining))
+        return [self._placed(node) for node in joining]
+
+    def _may_join(self, node: Node) -> bool:
+        """True unless another engine has a node of this name, or the cluster has as many nodes as it may."""
+        if node.name not in self._engine_of and len(self._engine_of) < NODES_PER_CLUSTER:
+            self._engine_of[node.name] = node.engine
+        owner = self._engine_of.get(node.name)
+        if owner == node.engine:
+            return True
+        if node.name not in self._refused and len(self._refused) < NODES_PER_CLUSTER:
+            self._refused.add(node.name)
+            because = "another engine has a node of this name" if owner else "the cluster has as many nodes as it may"
+            _log.warning(because, extra={"node": node.name, "engine": node.engine})
+        return False
+
+    def _placed(self, node: Node) -> Node:
+        """The node in the levels of the cluster."""
         is_below = ENGINE_LEVEL in self._levels
         domains = _aligned(node.domains, node.engine, len(self._levels) - is_below)
         return evolve(node, domains=(str(node.engine), *domains) if is_below else domains)

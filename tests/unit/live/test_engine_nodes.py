@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from muster.backends.allocations.allocation import EngineAllocation
 from muster.backends.allocations.book import AllocationBook
 from muster.backends.allocations.engine import (
@@ -11,11 +13,13 @@ from muster.backends.allocations.engine import (
     EngineSilent,
     SeenAllocation,
 )
+from muster.live import engine_nodes
 from muster.live.engine_nodes import EngineUse, Newcomers, with_engine_nodes
 from muster.live.layout import NOTHING, Layout
 from muster.model.ids import DEFAULT_POOL, ENGINE_LEVEL, EngineName, JobId, LevelName, NodeName
 from muster.model.job import Worker
 from muster.model.node import ClusterSpec, Node
+from muster.private_files import write_private
 
 
 class PretendedEngine:
@@ -128,12 +132,33 @@ def test_a_node_that_joins_later_is_below_the_levels_of_the_cluster_and_there_at
     uses = [EngineUse(engine=each, pool=DEFAULT_POOL, levels=(LevelName("rack"),)) for each in (one, other)]
     cluster = joined(tmp_path, (one, ("rack",)), (other, ("rack",))).cluster
     admit = Newcomers(cluster, uses, tmp_path)
-    joining = admit(a_newcomer("a-9", one, "root", "r4"))
-    assert joining is not None
+    (joining,) = admit([a_newcomer("a-9", one, "root", "r4")])
     assert joining.domains == ("a", "r4")
-    assert admit(a_newcomer("a-1", other, "r1")) is None  # another engine has this name
+    assert admit([a_newcomer("a-1", other, "r1")]) == []  # another engine has this name
     one.is_silent = True
     assert names(joined(tmp_path, (one, ("rack",)), (other, ("rack",)))) == ["a-0", "a-1", "a-9", "b-0"]
+
+
+def test_nodes_that_join_together_are_kept_at_once_and_never_too_many(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(engine_nodes, "NODES_PER_CLUSTER", 4)
+    written: list[Path] = []
+
+    def note(path: Path, text: str) -> None:
+        written.append(path)
+        write_private(path, text)
+
+    monkeypatch.setattr(engine_nodes, "write_private", note)
+    one = PretendedEngine("a", ("r1",), ("r2",))
+    cluster = joined(tmp_path, (one, ())).cluster
+    admit = Newcomers(cluster, [EngineUse(engine=one, pool=DEFAULT_POOL)], tmp_path)
+    written.clear()
+    joining = admit([a_newcomer(f"a-{number}", one, "r1") for number in range(2, 8)])
+    assert [node.name for node in joining] == ["a-2", "a-3"]
+    assert len(written) == 1
+    one.is_silent = True
+    assert names(joined(tmp_path, (one, ()))) == ["a-0", "a-1", "a-2", "a-3"]
 
 
 def test_an_engine_that_was_never_heard_has_its_place_in_the_topology_all_the_same(tmp_path: Path) -> None:

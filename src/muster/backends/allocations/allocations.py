@@ -65,7 +65,7 @@ class Allocations:
     """All allocations of one control plane."""
 
     def __init__(
-        self, home: Path, engines: Sequence[AllocationEngine], around: BackendParts, admit: Admit = lambda _: None
+        self, home: Path, engines: Sequence[AllocationEngine], around: BackendParts, admit: Admit = lambda _: ()
     ) -> None:
         """`admit` takes in nodes that engines get later."""
         self._home = home

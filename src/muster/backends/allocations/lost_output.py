@@ -19,10 +19,11 @@ def say_lost(home: Path, allocation: EngineAllocation, node: NodeName, behind: i
     """
     known = f"up to {behind} bytes of it" if behind else "the end of it"
     words = f"{known} did not come from {node} before the allocation was over there"
-    _log.warning("output is missing", extra={"job": allocation.job, "node": node, "cause": words})
     for worker in allocation.on(node):
         folder = log_folder(home, allocation.job, allocation.attempt, worker.rank)
         if not (folder / COMPLETE).exists():
+            told = {"job": allocation.job, "node": node, "rank": worker.rank, "cause": words}
+            _log.warning("output is missing", extra=told)
             with suppress(OSError):
                 _append(folder, f"\n[muster] this output is not whole: {words}\n")
 

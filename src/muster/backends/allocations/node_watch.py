@@ -18,8 +18,8 @@ from muster.model.node import Node, NodeState
 from muster.model.node_limits import ENGINE_NODES_S, ENGINE_SILENCE_S
 from muster.model.records import evolve
 
-Admit = Callable[[Node], Node | None]
-"""A node that an engine has, and that is not known yet, as the cluster takes it in; None if it does not."""
+Admit = Callable[[Sequence[Node]], Sequence[Node]]
+"""From new nodes of an engine to those of them that the cluster takes in, as it has them from then on."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -108,9 +108,8 @@ class NodeWatch:
         self._heard_s[engine] = time.monotonic()
         living = [each for each in allocations if not each.is_over]
         seen = {each.node.name: each for each in found}
-        for new in seen.values():
-            if new.node.name not in self._nodes and new.node.state is not NodeState.DOWN:
-                self._join(new)
+        new = [each for name, each in seen.items() if name not in self._nodes]
+        self._join([each for each in new if each.node.state is not NodeState.DOWN])
         for name, watched in self._nodes.items():
             if watched.node.engine == engine:
                 each = seen.get(name)
@@ -120,11 +119,12 @@ class NodeWatch:
                     watched.address = each.address
                     self._see(watched, each, [allocation for allocation in living if name in allocation.nodes])
 
-    def _join(self, now: EngineNode) -> None:
-        """An engine has a node that it did not have before. With the look at all nodes it is told of."""
-        node = self._admit(now.node)
-        if node is not None:
-            self._nodes[node.name] = _Watched(node=node, address=now.address)
+    def _join(self, found: Sequence[EngineNode]) -> None:
+        """An engine has nodes that it did not have before. With the look at all nodes they are told of."""
+        if found:
+            addresses = {each.node.name: each.address for each in found}
+            for node in self._admit([each.node for each in found]):
+                self._nodes[node.name] = _Watched(node=node, address=addresses[node.name])
 
     def _see(self, watched: _Watched, now: EngineNode, allocations: list[EngineAllocation]) -> None:
         if now.node.state is NodeState.DOWN:

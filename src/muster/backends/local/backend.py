@@ -74,7 +74,7 @@ class LocalBackend(JobFiles):
         options: Sequence[str] = (),
         settings: NodeSettings = EVERYDAY,
         engines: Sequence[AllocationEngine] = (),
-        admit: Admit = lambda _: None,
+        admit: Admit = lambda _: (),
     ) -> None:
         """Talk to these nodes, and to what `admit` takes in later. What ran on others, which none reaches, is ended."""
         super().__init__(home)

@@ -154,9 +154,10 @@ class SlurmEngine(EngineAdapter[SlurmSettings]):
         return replace(found, cause=Cause.ERROR, because=because, is_mistake=True)
 
     def _lacks_python(self, engine_id: str) -> bool:
+        """Whether the job says so. While Slurm is silent nothing is known, so that the look has to be made again."""
         try:
             return f"ExitCode={NO_PYTHON}:0" in self._programs.run("scontrol", "-o", "show", "job", engine_id).split()
-        except (RequestRefused, EngineSilent):
+        except RequestRefused:
             return False
 
     def _canceller(self, engine_id: str) -> str:

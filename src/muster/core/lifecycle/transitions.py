@@ -100,12 +100,13 @@ def created(event: JobSubmitted, number: int = 0) -> tuple[Job, ...]:
     )
     if event.spec.array is None:
         return (_waiting(asked),)
+    unmet, is_by_task = frozenset(event.unmet), any(each.same_task for each in event.spec.depends_on)
     tasks = (
         evolve(
             asked,
             id=task.id,
             spec=task.spec,
-            unmet=_unmet_of(task.spec, event),
+            unmet=_unmet_of(task.spec, unmet) if is_by_task else event.unmet,
             array_parent=event.job,
             array_index=task.index,
             awaits_turn=task.awaits_turn,
@@ -115,12 +116,9 @@ def created(event: JobSubmitted, number: int = 0) -> tuple[Job, ...]:
     return tuple(_waiting(task) for task in tasks)
 
 
-def _unmet_of(spec: JobSpec, event: JobSubmitted) -> tuple[JobId, ...]:
-    """What of all that an array waits for one of its tasks waits for."""
-    if not any(each.same_task for each in event.spec.depends_on):
-        return event.unmet
-    own = frozenset(each.job for each in spec.depends_on)
-    return tuple(each for each in event.unmet if each in own)
+def _unmet_of(task: JobSpec, unmet: frozenset[JobId]) -> tuple[JobId, ...]:
+    """What of all that an array waits for a task of it waits for. All may be thousands, so that is not gone through."""
+    return tuple(dict.fromkeys(each.job for each in task.depends_on if each.job in unmet))
 
 
 def transition(job: Job, event: Event) -> tuple[Job, tuple[Instruction, ...]]:

@@ -202,10 +202,20 @@ class _Present:
             by_name.setdefault(job.spec.name, []).append(job.id)
             by_array.setdefault(job.id.rpartition(".")[0], []).append(job.id)
         self._ids = by_name | by_array | {job.id: [job.id] for job in jobs}
+        self._meant: dict[tuple[JobId, ...], tuple[tuple[JobId, ...], frozenset[JobId]]] = {}
+        """All jobs that several ids mean. The tasks of an array share what they all wait for: it may be thousands."""
 
     def ids(self, job: JobId) -> Sequence[JobId]:
         """The jobs that an id means, else an array, else a name; the id itself if the file has no such job."""
         return self._ids.get(job, (job,))
+
+    def meant(self, jobs: tuple[JobId, ...], without: JobId) -> tuple[JobId, ...]:
+        """The jobs that these ids mean, each once, but for one of them."""
+        if jobs not in self._meant:
+            found = tuple(dict.fromkeys(chain.from_iterable(map(self.ids, jobs))))
+            self._meant[jobs] = (found, frozenset(found))
+        found, known = self._meant[jobs]
+        return tuple(each for each in found if each != without) if without in known else found
 
 
 def _with_names(job: WaitingJob, present: _Present) -> WaitingJob:
@@ -213,10 +223,11 @@ def _with_names(job: WaitingJob, present: _Present) -> WaitingJob:
     if not job.unmet:
         return job
     same = frozenset(each.job for each in job.spec.depends_on if each.same_task)
-    needed = chain.from_iterable(
-        _same_task(job.id, present.ids(each)) if each in same else present.ids(each) for each in job.unmet
-    )
-    return evolve(job, unmet=tuple(each for each in dict.fromkeys(needed) if each != job.id))
+    whole = present.meant(tuple(each for each in job.unmet if each not in same), job.id)
+    if not same:
+        return evolve(job, unmet=whole)
+    own = chain.from_iterable(_same_task(job.id, present.ids(each)) for each in job.unmet if each in same)
+    return evolve(job, unmet=tuple(each for each in dict.fromkeys((*own, *whole)) if each != job.id))
 
 
 def _same_task(job: JobId, ids: Sequence[JobId]) -> Sequence[JobId]:

@@ -92,6 +92,7 @@ class RunningStep:
         self._interrupts = 0
         self._door_path = ""
         self._input = StepInput(0, self._say_all)
+        self._has_input = not _is_nothing(0)
         self._is_reading = False
 
     def run(self) -> int:
@@ -140,6 +141,8 @@ class RunningStep:
 
     def _look_at_input(self) -> None:
         """Read what comes while all tasks are there that read it, and take it."""
+        if not self._has_input or (self._input.is_over and not self._is_reading):
+            return
         workers = {rank for task, rank in self._running.items() if self._reads(task)}
         is_wanted = bool(workers) and workers <= set(self._lines) and not self._input.is_over
         may_read = is_wanted and self._input.has_room(workers)
@@ -150,8 +153,7 @@ class RunningStep:
         self._is_reading = may_read
 
     def _reads(self, task: int) -> bool:
-        is_read = self._options.has_terminal or self._options.readers.has(task)
-        return is_read and not _is_nothing(0)
+        return self._has_input and (self._options.has_terminal or self._options.readers.has(task))
 
     def _granted(self) -> int:
         """Wait until there is room for the step. Returns its number."""

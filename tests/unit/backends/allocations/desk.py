@@ -1,5 +1,6 @@
 """A desk of allocations over an engine that is pretended. No agent ever comes."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from muster.backends.allocations.allocations import Allocations, BackendParts
@@ -139,9 +140,9 @@ class Desk:
         """What was reported as soon as everything was looked at."""
 
     @staticmethod
-    def _admit(node: Node) -> Node | None:
+    def _admit(nodes: Sequence[Node]) -> Sequence[Node]:
         """Take in what is not called after somebody else."""
-        return None if node.name == "taken" else evolve(node, domains=("r1",))
+        return [evolve(node, domains=("r1",)) for node in nodes if node.name != "taken"]
 
     def round(self, *, nodes: bool = False) -> list[ObservedEvent]:
         """Let everything be asked and answered; what is reported then."""

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from muster.backends.allocations.allocation import EngineAllocation
 from muster.backends.allocations.engine import AllocationId
 from muster.backends.allocations.lost_output import say_lost
@@ -34,3 +36,18 @@ def test_it_is_said_at_the_end_of_what_came_and_not_of_what_is_whole(tmp_path: P
     assert nothing.data.decode() == said
     assert whole.is_complete
     assert part.is_complete  # nobody waits for more
+
+
+def test_nothing_is_missing_where_every_output_is_whole(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    workers = (Worker(rank=0, role="worker", node=N0, gpus=(0,)),)
+    allocation = EngineAllocation(
+        id=AllocationId("ab12"), engine=EngineName("hpc"), job=JOB, attempt=1, workers=workers
+    )
+    folder = log_folder(tmp_path, JOB, 1, 0)
+    folder.mkdir(parents=True)
+    (folder / COMPLETE).touch()
+    say_lost(tmp_path, allocation, N0, None)
+    assert caplog.messages == []
+    (folder / COMPLETE).unlink()
+    say_lost(tmp_path, allocation, N0, None)
+    assert caplog.messages == ["output is missing"]

@@ -7,9 +7,11 @@ import pytest
 
 from muster.backends.allocations.delivery import AgentDelivery
 from muster.backends.allocations.engine import AllocationId, AllocationRequest, EngineSilent, NodeShare, RequestRefused
+from muster.backends.slurm.engine import SlurmEngine, SlurmSettings
+from muster.backends.slurm.jobs import SEPARATOR, comment_of
 from muster.backends.slurm.programs import SlurmPrograms
 from muster.backends.slurm.script import options_of, script_of
-from muster.model.ids import GpuType, JobId, NodeName
+from muster.model.ids import EngineName, GpuType, JobId, NodeName
 from muster.worker.launch.batch_jobs import command_text
 
 ARRIVAL = AgentDelivery(urls="https://muster.example:8470", python="python3", mark="m1", agent=b"PK")
@@ -99,3 +101,17 @@ def test_a_configuration_that_is_not_there_is_said_and_not_waited_for(tmp_path: 
     variables = {"SLURM_CONF": str(tmp_path / "slurm.conf")}
     with pytest.raises(EngineSilent, match=r"slurm.conf is not there: correct `config`"):
         SlurmPrograms(folder=tmp_path, variables=variables).run("sinfo")
+
+
+def test_a_node_without_python_is_known_as_soon_as_slurm_says_so_and_silence_says_nothing(tmp_path: Path) -> None:
+    row = SEPARATOR.join(("7", "FAILED", "NonZeroExitCode", "n1", comment_of("m1", AllocationId("ab12"))))
+    silent = "slurm_load_jobs error: Unable to contact slurm controller (connect failure)"
+    a_program(tmp_path, "squeue", f"#!/bin/sh\nprintf '%s\\n' '{row}'\n")
+    a_program(tmp_path, "scontrol", f"#!/bin/sh\necho '{silent}' >&2; exit 1\n")
+    settings = SlurmSettings(name=EngineName("hpc"), partition="train")
+    engine = SlurmEngine(settings, SlurmPrograms(folder=tmp_path), mark=lambda: "m1", arrival=lambda: ARRIVAL)
+    with pytest.raises(EngineSilent):
+        engine.look()
+    a_program(tmp_path, "scontrol", "#!/bin/sh\necho 'JobId=7 ExitCode=127:0'\n")
+    (seen,) = engine.look()
+    assert (seen.is_mistake, "python3" in seen.because) == (True, True)

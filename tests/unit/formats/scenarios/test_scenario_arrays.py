@@ -28,6 +28,14 @@ def test_a_task_waits_for_the_task_with_its_index_where_that_is_asked() -> None:
     }
 
 
+def test_tasks_that_wait_for_the_same_jobs_share_their_list() -> None:
+    after = a_waiting("after", a_job(array="0-2", depends_on=["sweep"]))
+    read = scenario(waiting=[a_waiting("sweep", a_job(array="0-1")), after])
+    lists = [job.unmet for job in read.waiting if job.id.startswith("after")]
+    assert lists == [("sweep.0", "sweep.1")] * 3
+    assert len({id(each) for each in lists}) == 1
+
+
 def test_arrays_are_bounded_by_their_tasks() -> None:
     arrays = [a_waiting(f"a{number}", a_job(array="0-9999")) for number in range(11)]
     assert scenario_errors(waiting=arrays) == ["waiting: is 110000 jobs, with the tasks of arrays (at most 100000)"]
