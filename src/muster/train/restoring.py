@@ -66,7 +66,7 @@ def restore(context: RankContext, state: dict[str, Any]) -> int:
         return _newest_intact(context, state, candidates)
     except DamagedCheckpoint as error:
         if goes_on_from is not None:
-            # No other attempt could do better. So it is the job that fails, as often as it wants to be tried again.
+            # Every attempt would meet the same damage, so it is an error of the job, tried again by its `retry`.
             raise DamagedCheckpoint(NOTHING.format(goes_on_from, in_words(error))) from error
         # A fault of storage, and none of the program.
         context.pipe.tell("damaged", {"step": candidates[0], "rank": context.rank, "problem": in_words(error)})

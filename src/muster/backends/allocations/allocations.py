@@ -320,7 +320,7 @@ class Allocations:
         if not allocation.is_doomed:
             allocation.is_doomed, allocation.since_s = True, time.monotonic()
             self._doubts.drop(allocation)
-            self._look(allocation)  # it is ended with the answer, after the command
+            self._look(allocation)  # the engine's answer ends it, once the command is out
 
     def _end_doomed(self, allocation: EngineAllocation) -> None:
         """End what talks, which sends its output first. Once nothing of it talks, the engine ends the rest."""

@@ -112,9 +112,8 @@ class _Stay:
             return process
         code = 1
         try:
-            os.close(
-                self._lock
-            )  # or the supervisor would hold it for an agent that has died, and keep the next one out
+            # Or the supervisor would hold it for an agent that has died, and keep the next one out.
+            os.close(self._lock)
             os.environ.update(self._post.access)
             where = ["--home", str(self._post.home), "--node", self._post.node]
             code = supervise([*where, "--foreground", "--while-lives", str(self._parent)])

@@ -14,7 +14,7 @@ class PipedInput:
     """The end of the pipe that is written to."""
 
     def __init__(self, loop: Loop, *, hold: Callable[[bool], None], ended: Callable[[bool], None]) -> None:
-        """`hold` is told whether more may come now. `ended` is called once: true when the process has taken it all."""
+        """Say whether what comes next has to wait (`hold`) and, once, whether the process has taken all (`ended`)."""
         self.reading, self._file = os.pipe2(os.O_CLOEXEC)
         """The end that the process gets. The code that starts the process closes it."""
         os.set_blocking(self._file, False)

@@ -26,7 +26,7 @@ class WorkerInput:
         """`note` adds a line to what the worker prints."""
         self._note = note
         self._sender: Conversation | None = None
-        self._taken_bytes = 0
+        self._passed_bytes = 0
         self._has_all = False
         self._pipe = PipedInput(loop, hold=self._hold, ended=self._ended)
         self._patience = loop.after(WAIT_MS, self._give_up)
@@ -56,7 +56,7 @@ class WorkerInput:
         match message:
             case {"input": str(text)}:
                 data = typed(text)
-                self._taken_bytes += len(data)
+                self._passed_bytes += len(data)
                 self._pipe.type(data)
             case {"end_input": True}:
                 self._has_all = True
@@ -77,7 +77,7 @@ class WorkerInput:
         """The sender is gone. What it has sent is still passed on."""
         self._sender = None
         if self._pipe.is_open and not self._has_all:
-            self._note(BROKEN_NOTE % self._taken_bytes)
+            self._note(BROKEN_NOTE % self._passed_bytes)
             self._pipe.end()
 
     def _give_up(self) -> None:
