@@ -34,6 +34,8 @@ RULES_EACH = 110
 ENGINES_EACH = 60
 """A server has at most 64 engines."""
 LAST = "the last line"
+SIGNS = re.compile(r"[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""What turns the direction of reading."""
 HARMLESS_JOB_NAME = "constructor"
 """The only payload that is the name of a job: small letters."""
 HARMLESS_IMAGES = (HARMLESS_JOB_NAME, "x" * 400)
@@ -339,15 +341,34 @@ def test_a_member_of_another_team_sees_that_gpus_are_used_and_not_by_what(browse
 
 
 def test_nothing_that_others_wrote_turns_the_direction_of_reading(visitor: Visitor, site: Site) -> None:
-    job = site.submit("turned", run="printf 'one \\342\\200\\256owt\\n'; sleep 1000", tags={"note": "a\u2066b"})
+    run = "printf 'one \\342\\200\\256owt\\n'; sleep 1000  # \u202edone"
+    job = site.submit("turned", run=run, tags={"note": "a\u2066b\u200fc"})
     site.client.drain("b1", reason="fan \u202edlo")
     try:
         visitor.open(f"/jobs/{job}")
         expect(visitor.seen("log")).to_contain_text("one \\u202eowt")
-        expect(visitor.page.locator("dl.facts").first).to_contain_text("a\\u2066b")
+        expect(visitor.page.locator("dl.facts").first).to_contain_text("a\\u2066b\\u200fc")
+        visitor.read_through()
+        written = visitor.page.get_by_role("region", name="Job file").locator("pre")
+        expect(written).to_contain_text("# \\u202edone")
+        expect(written).to_contain_text("a\\u2066b\\u200fc")
+        assert not SIGNS.search(visitor.page.content())
         for place in ("/", "/nodes"):
             visitor.open(place)
             expect(visitor.page.locator("main")).to_contain_text("fan \\u202edlo")
-            assert "\u202e" not in visitor.page.content()
+            assert not SIGNS.search(visitor.page.content())
     finally:
         site.client.undrain("b1")
+
+
+def test_the_editor_writes_out_what_would_turn_the_direction_of_reading(visitor: Visitor, site: Site) -> None:
+    job = site.submit("turned", run="sleep 1000  # \u202edone\u2068", tags={"note": "a\u202ab\u200fc"})
+    visitor.open(f"/submit?from={job}")
+    text = visitor.seen("editor").locator(".cm-content")
+    expect(text).to_contain_text("# \\u202edone\\u2068")
+    expect(text).to_contain_text("a\\u202ab\\u200fc")
+    assert not SIGNS.search(text.text_content() or "")
+    visitor.page.get_by_role("button", name="Submit", exact=True).click()
+    expect(visitor.seen("job-state").first).to_be_visible()
+    again = visitor.page.url.rsplit("/", 1)[1]
+    assert site.read(f"/v1/jobs/{again}")["tags"] == {"note": "a\u202ab\u200fc"}

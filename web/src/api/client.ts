@@ -30,6 +30,8 @@ export class Problem extends Error {
 /** Instead of what the browser says when there is no answer at all. */
 export const UNREACHED = "The server cannot be reached. It is asked again and again; once this page is live, try again.";
 
+const JSON_TYPES = ["application/json", "application/problem+json"];
+
 const session: Middleware = {
   onRequest({ request }) {
     request.headers.set("X-Muster-Page", pageHalf());
@@ -53,8 +55,10 @@ const session: Middleware = {
   },
 };
 
+/** Whether the answer is one JSON document. JSON lines are not: they are saved as they came, sign by sign. */
 function isJson(response: Response): boolean {
-  return response.headers.get("Content-Type")?.includes("json") === true;
+  const [type] = (response.headers.get("Content-Type") ?? "").split(";");
+  return JSON_TYPES.includes((type ?? "").trim().toLowerCase());
 }
 
 export const api = createClient<paths>();

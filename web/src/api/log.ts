@@ -114,21 +114,36 @@ const READ_BYTES = 1024 * 1024;
 /** All that one rank has printed, to be saved as a file: the whole of it, or an error that says why not. */
 export async function wholeLog(job: string, attempt: number, rank: number): Promise<Blob> {
   const parts: ArrayBuffer[] = [];
-  for (let offset = 0; offset < SAVED_BYTES; ) {
-    const query = `attempt=${attempt}&rank=${rank}&offset=${offset}&limit=${READ_BYTES}`;
-    const url = `/v1/jobs/${encodeURIComponent(job)}/logs?${query}`;
-    const answer = await fetch(url, { headers: { "X-Muster-Page": pageHalf() } }).catch(() => {
-      throw new Error(UNREACHED);
-    });
-    if (!answer.ok) {
-      throw new Error(await problemOf(answer));
-    }
-    const part = await answer.arrayBuffer();
+  let offset = 0;
+  let size = 0;
+  for (;;) {
+    const { part, end } = await partFrom(job, attempt, rank, offset);
     if (part.byteLength === 0) {
-      break;
+      return new Blob(parts, { type: "text/plain" });
+    }
+    size += part.byteLength;
+    if (size > SAVED_BYTES) {
+      throw new Error(tooLarge(job, attempt, rank));
     }
     parts.push(part);
-    offset = Number(answer.headers.get("Muster-Log-End"));
+    offset = end;
   }
-  return new Blob(parts, { type: "text/plain" });
+}
+
+/** One part of what a rank has printed. It is empty where the log ends. */
+async function partFrom(job: string, attempt: number, rank: number, offset: number): Promise<{ part: ArrayBuffer; end: number }> {
+  const query = `attempt=${attempt}&rank=${rank}&offset=${offset}&limit=${READ_BYTES}`;
+  const url = `/v1/jobs/${encodeURIComponent(job)}/logs?${query}`;
+  const answer = await fetch(url, { headers: { "X-Muster-Page": pageHalf() } }).catch(() => {
+    throw new Error(UNREACHED);
+  });
+  if (!answer.ok) {
+    throw new Error(await problemOf(answer));
+  }
+  return { part: await answer.arrayBuffer(), end: Number(answer.headers.get("Muster-Log-End")) };
+}
+
+function tooLarge(job: string, attempt: number, rank: number): string {
+  const command = `muster logs ${job} --attempt ${attempt} --rank ${rank} > ${job}-${attempt}-${rank}.log`;
+  return `The log is larger than ${SAVED_BYTES / 1024 / 1024} MiB, too large for a browser to save. This saves it: ${command}`;
 }

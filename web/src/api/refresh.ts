@@ -12,11 +12,15 @@ import { type EndedFilters, type JobPage, type TaskList, endedLike } from "./que
 
 /** How often changed jobs are asked for. */
 const EVERY_MS = 1500;
+/** How often at least while the server does not answer. The pause doubles with each time that it did not. */
+const SELDOM_MS = 30_000;
 /** How often the rest is asked for, at most, while things happen. */
 const PACES_MS: Readonly<Record<string, number>> = { queue: 2000, troubles: 3000, nodes: 5000, teams: 5000 };
+/** The lists that hold jobs. Nothing else asks for them again. */
+const LISTS = ["jobs", "ended", "tasks"];
 /** Ids in one request; the server takes no more. */
 const AT_ONCE = 200;
-/** When more has changed than this, the whole list is asked for. */
+/** When more has changed than this, whole lists are asked for. */
 const MANY = 1000;
 /** Jobs that ended while their row was looked at. */
 const JUST_ENDED = 500;
@@ -43,6 +47,7 @@ class Refresher {
   private readonly next = new Map<string, number>();
   private timer: number | undefined;
   private last = 0;
+  private pauseMs = EVERY_MS;
 
   constructor(private readonly client: QueryClient) {
     document.addEventListener("visibilitychange", () => {
@@ -66,7 +71,7 @@ class Refresher {
   private schedule(): void {
     const hasWork = this.changed.size > 0 || this.due.size > 0;
     if (this.timer === undefined && hasWork && !document.hidden) {
-      this.timer = window.setTimeout(() => void this.flush(), Math.max(0, this.last + EVERY_MS - Date.now()));
+      this.timer = window.setTimeout(() => void this.flush(), Math.max(0, this.last + this.pauseMs - Date.now()));
     }
   }
 
@@ -79,13 +84,20 @@ class Refresher {
     }
     try {
       await this.patch(ids);
+      this.pauseMs = EVERY_MS;
     } catch {
-      // The server did not answer. When it does again, the whole page is asked for anew.
-      void this.client.invalidateQueries({ queryKey: ["jobs"], refetchType: "none" });
+      // The server did not answer, or had too many requests. No later event says again that these jobs have changed.
+      this.putBack(ids);
+      this.pauseMs = Math.min(2 * this.pauseMs, SELDOM_MS);
     }
     this.last = Date.now();
     this.timer = undefined;
     this.schedule();
+  }
+
+  /** Ask for these the next time. One more than many is enough: then whole lists are asked for, whatever has changed. */
+  private putBack(ids: string[]): void {
+    ids.slice(0, MANY + 1).forEach((id) => this.changed.add(id));
   }
 
   /** Ask again for what is counted over all jobs, if its time has come. */
@@ -103,20 +115,20 @@ class Refresher {
   private async patch(ids: string[]): Promise<void> {
     const isShown = (key: string) =>
       this.client.getQueryCache().findAll({ queryKey: [key] }).some((query) => query.getObserversCount() > 0);
-    const lists = ["jobs", "ended", "tasks"];
-    for (const key of lists.filter((each) => !isShown(each))) {
+    for (const key of LISTS.filter((each) => !isShown(each))) {
       void this.client.invalidateQueries({ queryKey: [key], refetchType: "none" });
     }
-    if (ids.length === 0 || !lists.some(isShown)) {
+    if (ids.length === 0 || !LISTS.some(isShown)) {
       return;
     }
-    if (this.client.isFetching({ queryKey: ["jobs"] }) > 0) {
+    if (LISTS.some((key) => this.client.isFetching({ queryKey: [key] }) > 0)) {
       // What is on its way may be older than these events: they are put into it when it is there.
-      ids.forEach((id) => this.changed.add(id));
+      this.putBack(ids);
       return;
     }
     if (ids.length > MANY) {
-      await this.client.invalidateQueries({ queryKey: ["jobs"] });
+      const again = LISTS.map((key) => this.client.invalidateQueries({ queryKey: [key] }, { throwOnError: true }));
+      await Promise.all(again);
       return;
     }
     putInto(this.client, await asked(ids));

@@ -3,18 +3,20 @@
  * written out, as on the command line: `\u202e`. Arabic and Hebrew need none of them.
  */
 
-const TURNS = /[\u202a-\u202e\u2066-\u2069]/g;
+/** The signs that `printable.py` of the package writes out, too. */
+export const TURNS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
 /** A text in which nothing is turned. */
 export function unturned(text: string): string {
-  return text.replace(TURNS, (sign) => `\\${hex(sign)}`);
+  return text.replace(TURNS, (sign) => writtenOut(sign));
 }
 
 /** The same for a JSON document. It stays valid: such signs are only in its texts. */
 export function unturnedJson(document: string): string {
-  return document.replace(TURNS, (sign) => `\\\\${hex(sign)}`);
+  return document.replace(TURNS, (sign) => `\\${writtenOut(sign)}`);
 }
 
-function hex(sign: string): string {
-  return `u${sign.charCodeAt(0).toString(16)}`;
+/** One sign as it is written in JSON. */
+export function writtenOut(sign: string): string {
+  return `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }

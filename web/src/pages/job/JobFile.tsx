@@ -5,6 +5,7 @@ import type { Job } from "../../api/client";
 import { queries } from "../../api/queries";
 import { Loaded } from "../../parts/Loaded";
 import { Near } from "../../parts/Near";
+import { unturned } from "../../words/direction";
 import { Resubmit } from "./Resubmit";
 
 /** The job file, to look at, to copy, and to submit again with changes. */
@@ -49,7 +50,7 @@ function Text({ job }: { job: string }) {
     <Loaded query={file}>
       {(text) => (
         <pre className="log" tabIndex={0}>
-          {text}
+          {unturned(text)}
         </pre>
       )}
     </Loaded>

@@ -1,9 +1,10 @@
 import { history } from "@codemirror/commands";
 import { EditorState, type Extension } from "@codemirror/state";
-import { EditorView, keymap, lineNumbers } from "@codemirror/view";
+import { EditorView, highlightSpecialChars, keymap, lineNumbers } from "@codemirror/view";
 import { useEffect, useLayoutEffect, useRef } from "react";
 
 import type { Schema as Api } from "../../api/client";
+import { TURNS, writtenOut } from "../../words/direction";
 import { completing } from "./completing";
 import type { Schema } from "./completion";
 import { EDITING } from "./editing";
@@ -75,6 +76,7 @@ function difference(before: string, after: string): { from: number; to: number; 
 function basics(): Extension {
   return [
     lineNumbers(),
+    highlightSpecialChars({ addSpecialChars: TURNS, render: hiddenSign }),
     history(),
     colouring,
     marking,
@@ -83,6 +85,15 @@ function basics(): Extension {
     keymap.of(EDITING),
     LOOK,
   ];
+}
+
+/** What stands for a sign that cannot be seen. It stays one sign of the text: one step of the cursor, one to delete. */
+function hiddenSign(code: number, description: string | null): HTMLElement {
+  const shown = document.createElement("span");
+  shown.className = "hidden-sign";
+  shown.textContent = writtenOut(String.fromCharCode(code));
+  shown.title = description ?? "turns the direction of reading";
+  return shown;
 }
 
 const LOOK = EditorView.theme({
@@ -99,6 +110,7 @@ const LOOK = EditorView.theme({
   ".key": { color: "var(--accent)" },
   ".value": { color: "var(--warn)" },
   ".comment": { color: "var(--soft)", fontStyle: "italic" },
+  ".hidden-sign": { color: "var(--bad)" },
   ".wrong": { textDecoration: "underline wavy var(--bad)" },
   ".wrong-line": { boxShadow: "inset 3px 0 var(--bad)" },
 });
