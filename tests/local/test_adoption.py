@@ -40,10 +40,11 @@ GOES_ON = 'echo $$ ready; until [ -e "$MUSTER_CHECKPOINT_ASK" ]; do sleep 0.02; 
 CONTROL_PLANE = """
 import sys
 from pathlib import Path
+from muster.model.events import WorkersStarted
 from tests.local.machine import Machine, eventually
 machine = Machine(Path(sys.argv[1]))
 machine.start(sys.argv[2])
-eventually(machine.backend.poll)
+eventually(lambda: any(isinstance(event, WorkersStarted) for event in machine.backend.poll()))
 print("up", flush=True)
 sys.stdin.read()
 """

@@ -16,7 +16,7 @@ from tests.local.machine import Machine, a_spec, eventually, is_alive
 MIB = 1 << 20
 
 EATS_MEMORY = """python3 -c 'print("eating", flush=True); x = bytearray(300 << 20); print("full", len(x))'"""
-FORKS_WITHOUT_END = "bomb() { bomb & bomb & }; bomb; exec sleep 1000"
+FORKS_WITHOUT_END = "bomb() { bomb & bomb & }; bomb & exec sleep 1000"
 
 
 def hello(machine: Machine) -> dict[str, Any]:
