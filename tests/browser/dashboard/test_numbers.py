@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -167,6 +168,22 @@ def test_the_audit_is_filtered_and_its_chain_is_checked(visitor: Visitor, site: 
     expect(visitor.seen("audit-row")).to_have_count(1)
     visitor.page.get_by_role("button", name="Check that nothing was changed").click()
     expect(visitor.seen("verdict")).to_contain_text("Nothing was changed")
+
+
+def test_the_audit_is_asked_for_once_somebody_has_typed_and_not_for_each_letter(visitor: Visitor, site: Site) -> None:
+    site.client.cancel(site.submit("typed"))
+    sought: set[str] = set()
+    visitor.page.on("request", lambda request: sought.update(re.findall(r"/v1/audit\?.*subject=(\w+)", request.url)))
+    visitor.page.clock.install()
+    visitor.open("/audit")
+    expect(visitor.seen("audit-row").first).to_be_visible()
+    visitor.page.clock.pause_at(time.time() + 60)
+    visitor.page.get_by_label("To what").press_sequentially("nobody")
+    expect(visitor.page).to_have_url(re.compile("subject=nobody$"))
+    assert sought == set()
+    visitor.page.clock.resume()
+    expect(visitor.page.get_by_text("No entry is like that.")).to_be_visible()
+    assert sought == {"nobody"}
 
 
 def test_what_is_exported_of_the_audit_is_what_the_filters_leave(visitor: Visitor, site: Site) -> None:

@@ -1,7 +1,8 @@
 import { useMutation } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
-import { type ReactNode, useDeferredValue } from "react";
+import { type ReactNode, useMemo } from "react";
 
+import { useSettled } from "../../parts/useSettled";
 import { Chain } from "./Chain";
 import { Entries } from "./Entries";
 import "./audit.css";
@@ -14,7 +15,8 @@ const EXAMPLES = { by: "ann", action: "jobs.cancel", subject: "job-12", since: "
 /** Who did what, and whether the record of it is whole. */
 export function AuditPage(): ReactNode {
   const filters: AuditFilters = useSearch({ strict: false });
-  const shown = useDeferredValue(filters);
+  const settled = useSettled(JSON.stringify(filters));
+  const shown = useMemo(() => JSON.parse(settled) as AuditFilters, [settled]);
   const exporting = useMutation({ mutationFn: () => downloadAudit(filters) });
   return (
     <>

@@ -1,20 +1,19 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { useEffect, useRef, useState } from "react";
+import { useRef, useState } from "react";
 
 import { requestKey } from "../../api/requestKey";
+import { useSettled } from "../../parts/useSettled";
 import { Editor } from "./Editor";
 import { Form } from "./Form";
 import { Outcome } from "./Outcome";
 import { submit, submitQueries } from "./queries";
 import "./submit.css";
 
-const PAUSE_MS = 350;
-
 /** The form, the text, and what the server says of them. */
 export function Workbench({ first }: { first: string }) {
   const [text, setText] = useState(first);
-  const settled = useSettled(text, PAUSE_MS);
+  const settled = useSettled(text);
   const checked = useQuery({ ...submitQueries.checked(settled), placeholderData: (before) => before });
   const schema = useQuery(submitQueries.schema());
   const isStale = settled !== text || checked.isPlaceholderData;
@@ -38,20 +37,6 @@ export function Workbench({ first }: { first: string }) {
 }
 
 const NONE: never[] = [];
-
-/** The value once it has not changed for a while. */
-function useSettled(value: string, pauseMs: number): string {
-  const [settled, setSettled] = useState(value);
-  useEffect(() => {
-    const timer = setTimeout(() => {
-      setSettled(value);
-    }, pauseMs);
-    return () => {
-      clearTimeout(timer);
-    };
-  }, [value, pauseMs]);
-  return settled;
-}
 
 function Submit({ text }: { text: string }) {
   const navigate = useNavigate();
