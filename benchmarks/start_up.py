@@ -30,6 +30,16 @@ COMMANDS = (
     ("show", "job-1", "-o", "json"),
     ("nodes",),
     ("submit", "job.yaml", "-q"),
+    ("why", "job-2"),
+    ("config", "diff", "muster.toml"),
+)
+OF_SLURM = (sys.executable, "-m", "muster.slurm")
+SLURM_COMMANDS = (
+    ("squeue",),
+    ("sinfo",),
+    ("sacct",),
+    ("sbatch", "--parsable", "job.sh"),
+    ("scontrol", "show", "job", "2"),
 )
 
 
@@ -38,7 +48,7 @@ def best_ms(command: tuple[str, ...], folder: Path, environment: dict[str, str])
     walls, cpus = [], []
     for _ in range(RUNS):
         before, begin = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-        subprocess.run(command, cwd=folder, env=environment, check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(command, cwd=folder, env=environment, check=True, capture_output=True)
         walls.append(time.perf_counter() - begin)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         cpus.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
@@ -50,6 +60,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="muster-bench-") as name:
         folder = Path(name)
         (folder / "job.yaml").write_text("name: bench\nrun: 'true'\nresources: {gpus: 8}\n")
+        (folder / "job.sh").write_text("#!/bin/sh\n#SBATCH --gpus=8\ntrue\n")
+        (folder / "muster.toml").write_text("[local]\nnodes = '1x8'\n")
         environment = {**os.environ, "MUSTER_HOME": name}
         with Server(folder, nodes="1x8") as server:
             client = server.start()
@@ -57,10 +69,12 @@ def main() -> None:
                 client.submit({"name": "bench", "resources": {"gpus": 8}, "run": "sleep 1000"})
             least_wall_ms, least_cpu_ms = best_ms((sys.executable, "-c", "pass"), folder, environment)
             report("python -c pass", wall_ms=least_wall_ms, cpu_ms=least_cpu_ms)
-            for words in COMMANDS:
-                wall_ms, cpu_ms = best_ms((*PROGRAM, *words), folder, environment)
+            ours = [("muster", (*PROGRAM, *words), words) for words in COMMANDS]
+            of_slurm = [("slurm:", (*OF_SLURM, *words), words) for words in SLURM_COMMANDS]
+            for named, command, words in (*ours, *of_slurm):
+                wall_ms, cpu_ms = best_ms(command, folder, environment)
                 ratio = round(wall_ms / least_wall_ms, 1)
-                report(f"muster {' '.join(words)}", wall_ms=wall_ms, cpu_ms=cpu_ms, ratio=ratio, aim_ms=AIM_MS)
+                report(f"{named} {' '.join(words)}", wall_ms=wall_ms, cpu_ms=cpu_ms, ratio=ratio, aim_ms=AIM_MS)
 
 
 if __name__ == "__main__":
