@@ -230,3 +230,18 @@ def test_filters_are_in_the_address_and_one_goes_back_and_forward_through_them(v
     visitor.page.reload()
     expect(state).to_have_value("running")
     expect(search).to_have_value("try")
+
+
+def test_a_job_that_runs_and_is_held_says_so_in_lists_and_on_its_page(visitor: Visitor, site: Site) -> None:
+    running = site.submit("goes-on")
+    site.await_state(running, "running")
+    waiting = site.submit("waits", gpus=4, workers=3)
+    visitor.open("/jobs")
+    for job in (running, waiting):
+        visitor.page.get_by_label(f"Choose {job}").check()
+    visitor.page.get_by_role("button", name=re.compile("^Hold")).click()
+    said = "2 held; 1 of them goes on running, and will not start again until released"
+    expect(visitor.page.get_by_text(said, exact=True)).to_be_visible()
+    expect(visitor.seen("job-row", job=running).get_by_test_id("job-state")).to_have_text("running, held")
+    visitor.open(f"/jobs/{running}")
+    expect(visitor.seen("held")).to_have_text("running, held: it will not start again until released.")

@@ -206,3 +206,43 @@ def test_a_job_is_submitted_from_a_page_that_came_without_tls(visitor: Visitor, 
     button(visitor).click()
     job = at_job(visitor, "without-tls")
     assert site.client.job(job).name == "without-tls"
+
+
+def test_what_is_being_written_outlives_a_reload_and_the_end_of_the_session(browser: Browser, site: Site) -> None:
+    secret = site.token("drafting", "research")
+    with Visitor(browser, site.url) as visitor:
+        visitor.paste(secret)
+        visitor.open("/submit")
+        write(visitor, FILE.replace("written", "drafted"))
+        visitor.page.get_by_label("Hold it until it is released").check()
+        visitor.open("/submit")
+        expect(editor(visitor)).to_contain_text("name: drafted")
+        expect(visitor.page.get_by_label("Hold it until it is released")).to_be_checked()
+        visitor.page.context.clear_cookies()
+        write(visitor, FILE.replace("written", "drafted-later"))
+        expect(visitor.page.get_by_text("Your session has ended")).to_be_visible()
+        visitor.page.get_by_label("Or paste a token").fill(secret)
+        visitor.page.get_by_role("button", name="Sign in").click()
+        expect(editor(visitor)).to_contain_text("name: drafted-later")
+        expect(visitor.seen("dry-run")).to_be_visible()
+        button(visitor).click()
+        at_job(visitor, "drafted-later")
+        visitor.open("/submit")
+        expect(name(visitor)).to_have_value("train")
+
+
+def test_what_one_user_was_writing_is_gone_after_signing_out_and_for_another(browser: Browser, site: Site) -> None:
+    with Visitor(browser, site.url) as visitor:
+        visitor.paste(site.token("writer", "research"))
+        visitor.open("/submit")
+        write(visitor, FILE)
+        visitor.page.get_by_role("button", name="Sign out").click()
+        expect(visitor.page.locator("h1")).to_have_text("Sign in to Muster")
+        assert visitor.page.evaluate("() => sessionStorage.getItem('muster.draft')") is None
+        visitor.paste(site.token("writer-again", "research"))
+        visitor.open("/submit")
+        write(visitor, FILE)
+        visitor.page.context.clear_cookies()
+        visitor.paste(site.token("reader", "vision"))
+        expect(visitor.page.locator("header .who")).to_have_text("reader")
+        visitor.page.wait_for_function("() => sessionStorage.getItem('muster.draft') === null")

@@ -3,6 +3,7 @@ import { Link, Outlet, useLocation, useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useEffect, useRef, useState } from "react";
 
 import { queries } from "../api/queries";
+import { forgetDraftOfOthers } from "../session/draft";
 import { isSignedIn, signOut, watchOtherTabs } from "../session/session";
 import { Help } from "./Help";
 import { useKeyboard, useKeys } from "./keys";
@@ -85,6 +86,12 @@ function Who() {
   const me = useQuery(queries.me());
   const navigate = useNavigate();
   const shown = useTheme();
+  const user = me.data?.name;
+  useEffect(() => {
+    if (user !== undefined) {
+      forgetDraftOfOthers(user);
+    }
+  }, [user]);
   return (
     <>
       <span className="who" title="Who is signed in">

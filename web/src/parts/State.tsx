@@ -1,10 +1,11 @@
-import type { JobState, Node } from "../api/client";
+import type { Job, Node } from "../api/client";
+import { holdMeans, stateInWords } from "../words/holding";
 import { inWords, toneOfJob, toneOfNode } from "../words/states";
 
-export function JobStateBadge({ state }: { state: JobState }) {
+export function JobStateBadge({ job }: { job: Job }) {
   return (
-    <span className={`badge tone-${toneOfJob(state)}`} data-testid="job-state">
-      {inWords(state)}
+    <span className={`badge tone-${toneOfJob(job.state)}`} data-testid="job-state" title={holdMeans(job)}>
+      {stateInWords(job)}
     </span>
   );
 }

@@ -3,7 +3,12 @@
  * here, for pages of this address and port only.
  */
 
+import { forgetDraft } from "./draft";
+
 const PAGE_HALF = "muster.page";
+
+/** Instead of the half, once somebody has signed out: other tabs tell it from a session that has ended. */
+const SIGNED_OUT = "";
 
 export function pageHalf(): string {
   return localStorage.getItem(PAGE_HALF) ?? "";
@@ -19,7 +24,10 @@ export function forgetSession(): void {
 
 /** Say when another tab has signed out, or has signed in anew. All tabs have one session. */
 export function watchOtherTabs(changed: () => void): () => void {
-  const look = ({ key }: StorageEvent) => {
+  const look = ({ key, newValue }: StorageEvent) => {
+    if (key === PAGE_HALF && newValue === SIGNED_OUT) {
+      forgetDraft();
+    }
     // Without a key everything was cleared.
     if (key === PAGE_HALF || key === null) {
       changed();
@@ -50,6 +58,7 @@ export async function signIn(body: SignInWith): Promise<void> {
 /** End the session. Without an answer of the server, too: without its half no page of this browser can use it. */
 export async function signOut(): Promise<void> {
   const headers = { "X-Muster-Page": pageHalf() };
-  forgetSession();
+  localStorage.setItem(PAGE_HALF, SIGNED_OUT);
+  forgetDraft();
   await fetch("/session", { method: "DELETE", headers }).catch(() => null);
 }

@@ -8,6 +8,7 @@ import { Effects } from "../../parts/Effects";
 import { Loaded } from "../../parts/Loaded";
 import { Near } from "../../parts/Near";
 import { JobStateBadge } from "../../parts/State";
+import { holdMeans } from "../../words/holding";
 import { Actions } from "./Actions";
 import { Checkpoints } from "./Checkpoints";
 import { Curve } from "./Curve";
@@ -44,7 +45,7 @@ function Shown({ job }: { job: Job }) {
         <h1>
           {job.name} <span className="soft small">{job.id}</span>
         </h1>
-        <JobStateBadge state={job.state} />
+        <JobStateBadge job={job} />
         {job.array !== null && (
           <Link to="/jobs/$job" params={{ job: job.array.parent }}>
             task {job.array.index} of {job.array.parent}
@@ -52,6 +53,7 @@ function Shown({ job }: { job: Job }) {
         )}
         <Actions job={job} />
       </div>
+      <Held job={job} />
       <Troubles job={job} />
       <Effects of={job.admission} />
       <Facts job={job} />
@@ -61,6 +63,17 @@ function Shown({ job }: { job: Job }) {
       <JobFile job={job} />
       <EventList job={job.id} />
     </>
+  );
+}
+
+function Held({ job }: { job: Job }) {
+  const means = holdMeans(job);
+  return (
+    means !== undefined && (
+      <p className="notice" data-testid="held">
+        {means}
+      </p>
+    )
   );
 }
 

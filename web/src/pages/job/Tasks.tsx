@@ -41,7 +41,7 @@ export function Tasks({ job }: { job: Job }) {
                         </Link>
                       </td>
                       <td>
-                        <JobStateBadge state={task.state} />
+                        <JobStateBadge job={task} />
                       </td>
                       <td>{task.exit_code !== null && `exit code ${task.exit_code}`}</td>
                       <td className="number">

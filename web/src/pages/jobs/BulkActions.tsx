@@ -1,10 +1,11 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useState } from "react";
 
-import { api } from "../../api/client";
+import { api, type Job } from "../../api/client";
 import { putInto } from "../../api/refresh";
 import { forEach, summary } from "../../api/several";
 import { Ask } from "../../parts/Ask";
+import { heldInWords } from "../../words/holding";
 
 const VERBS = {
   cancel: { name: "Cancel", done: "cancelled", path: "/v1/jobs/{job}/cancel" },
@@ -20,13 +21,16 @@ export function BulkActions({ chosen, onDone }: { chosen: string[]; onDone: () =
   const [isAsking, setAsking] = useState(false);
   const act = useMutation({
     mutationFn: async (verb: Verb) => {
+      const changed: Job[] = [];
       const outcomes = await forEach(chosen, async (job) => {
         const { data } = await api.POST(VERBS[verb].path, { params: { path: { job } }, body: { reason: "" } });
         if (data !== undefined) {
+          changed.push(data);
           putInto(client, [data]);
         }
       });
-      return summary(VERBS[verb].done, outcomes);
+      const said = summary(VERBS[verb].done, outcomes);
+      return verb === "hold" ? heldInWords(said, changed) : said;
     },
     onSuccess: onDone,
   });

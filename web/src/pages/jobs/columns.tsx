@@ -39,7 +39,7 @@ export const COLUMNS: readonly Column[] = [
     px: 130,
     isNarrow: true,
     value: (job) => job.state,
-    cell: (job) => (job.tasks ? <TaskBar job={job} /> : <JobStateBadge state={job.state} />),
+    cell: (job) => (job.tasks ? <TaskBar job={job} /> : <JobStateBadge job={job} />),
   },
   { id: "team", name: "Team", px: 170, value: (job) => job.team },
   { id: "user", name: "User", px: 90, value: (job) => job.user },

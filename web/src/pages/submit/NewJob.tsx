@@ -8,15 +8,21 @@ import { Workbench } from "./Workbench";
 
 /** What one begins with: a small job, or the file of another. */
 export default function NewJob({ from }: { from: string | undefined }) {
-  return from === undefined ? <Blank /> : <Like job={from} />;
-}
-
-function Blank() {
   const me = useQuery(queries.me());
-  return <Loaded query={me}>{(who) => <Workbench first={blank(ownTeam(who.bindings))} />}</Loaded>;
+  return (
+    <Loaded query={me}>
+      {(who) =>
+        from === undefined ? (
+          <Workbench first={blank(ownTeam(who.bindings))} user={who.name} from="" />
+        ) : (
+          <Like job={from} user={who.name} />
+        )
+      }
+    </Loaded>
+  );
 }
 
-function Like({ job }: { job: string }) {
+function Like({ job, user }: { job: string; user: string }) {
   const file = useQuery(submitQueries.fileOf(job));
-  return <Loaded query={file}>{(text) => <Workbench first={text} />}</Loaded>;
+  return <Loaded query={file}>{(text) => <Workbench first={text} user={user} from={job} />}</Loaded>;
 }

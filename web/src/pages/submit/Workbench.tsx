@@ -1,18 +1,24 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { useRef, useState } from "react";
+import { useRef } from "react";
 
 import { requestKey } from "../../api/requestKey";
 import { useSettled } from "../../parts/useSettled";
+import { forgetDraft } from "../../session/draft";
 import { Editor } from "./Editor";
 import { Form } from "./Form";
 import { Outcome } from "./Outcome";
 import { submit, submitQueries } from "./queries";
 import "./submit.css";
+import { type Begun, useDraft } from "./useDraft";
 
 /** The form, the text, and what the server says of them. */
-export function Workbench({ first }: { first: string }) {
-  const [text, setText] = useState(first);
+export function Workbench(begun: Begun) {
+  const { draft, isRestored, write, discard } = useDraft(begun);
+  const { text } = draft;
+  const setText = (changed: string) => {
+    write({ text: changed });
+  };
   const settled = useSettled(text);
   const checked = useQuery({ ...submitQueries.checked(settled), placeholderData: (before) => before });
   const schema = useQuery(submitQueries.schema());
@@ -20,6 +26,7 @@ export function Workbench({ first }: { first: string }) {
   const problem = isStale ? undefined : checked.data?.problem;
   return (
     <div className="workbench">
+      {isRestored && <Restored onDiscard={discard} />}
       <section className="sheet" aria-label="Form">
         <h2>Form</h2>
         <Form text={text} onText={setText} />
@@ -30,7 +37,13 @@ export function Workbench({ first }: { first: string }) {
       </section>
       <div className="answer">
         <Outcome checked={checked.data} failure={checked.data ? null : checked.error} isStale={isStale} />
-        <Submit text={text} />
+        <Submit
+          text={text}
+          held={draft.held}
+          onHeld={(held) => {
+            write({ held });
+          }}
+        />
       </div>
     </div>
   );
@@ -38,9 +51,19 @@ export function Workbench({ first }: { first: string }) {
 
 const NONE: never[] = [];
 
-function Submit({ text }: { text: string }) {
+function Restored({ onDiscard }: { onDiscard: () => void }) {
+  return (
+    <p className="notice row restored" role="status">
+      This is what you were writing here before.
+      <button onClick={onDiscard}>Begin anew</button>
+    </p>
+  );
+}
+
+type Sent = { text: string; held: boolean; onHeld: (held: boolean) => void };
+
+function Submit({ text, held, onHeld }: Sent) {
   const navigate = useNavigate();
-  const [held, setHeld] = useState(false);
   // One key for one text: who presses twice, or again after a lost connection, submits one job.
   const key = useRef({ of: "", key: "" });
   const sending = useMutation({
@@ -51,7 +74,10 @@ function Submit({ text }: { text: string }) {
       }
       return submit(text, key.current.key, held);
     },
-    onSuccess: (job) => navigate({ to: "/jobs/$job", params: { job: job.id } }),
+    onSuccess: (job) => {
+      forgetDraft();
+      return navigate({ to: "/jobs/$job", params: { job: job.id } });
+    },
   });
   return (
     <section className="sheet submit-bar" aria-label="Submit">
@@ -69,7 +95,7 @@ function Submit({ text }: { text: string }) {
           type="checkbox"
           checked={held}
           onChange={(event) => {
-            setHeld(event.target.checked);
+            onHeld(event.target.checked);
           }}
         />
         Hold it until it is released
