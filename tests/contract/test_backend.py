@@ -290,7 +290,6 @@ def test_gpus_that_are_in_use_are_not_given_to_another_job(world: World) -> None
     assert world.alive(other.job) == (0, 1)
 
 
-@pytest.mark.on_engines
 def test_a_lost_node_is_reported_and_its_workers_are_not(world: World) -> None:
     world.script(JOB, RUNS_ON)
     world.send(start())
